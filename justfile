@@ -1,0 +1,51 @@
+# The commands of a working day. `just` alone lists them; `.ci/run` is what a change has to pass.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+set positional-arguments
+
+[private]
+default:
+    @just --list --unsorted
+
+# Formatting, lints and tests: what to run before a commit
+check: fmt-check clippy test
+
+# Formats the code
+fmt:
+    cargo fmt
+
+# Says what is not formatted
+fmt-check:
+    cargo fmt --check
+
+# Lints, with every warning an error
+clippy:
+    cargo clippy --all-targets --locked -- -D warnings
+
+# Tests; arguments go to the test runner: `just test secrets`
+test *args:
+    cargo test --locked -- "$@"
+
+# Documentation, with every warning an error
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+
+# Benchmarks; arguments go to criterion: `just bench recall`
+bench *args:
+    cargo bench --locked -- "$@"
+
+# Licences, bans and sources of the dependencies
+deny:
+    cargo deny --all-features --locked check licenses bans sources
+
+# Known vulnerabilities of the dependencies; fetches the database
+advisories:
+    cargo deny --all-features --locked check advisories
+
+# Runs the command, built for release: `just demo recall "what do I drink?"`
+demo *args:
+    cargo run --release --locked -- "$@"
+
+# All that a change has to pass, as CI runs it
+ci:
+    .ci/run

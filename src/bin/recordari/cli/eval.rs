@@ -1,0 +1,115 @@
+//! `recordari eval`: how well are the memories of an evaluation set recalled? Reads arguments and prints;
+//! the library measures.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use recordari::eval::{self, Step};
+use recordari::{Embedder, Mode, Policy};
+
+use super::{Common, Failure, Out, values};
+use crate::lazy::Lazy;
+use crate::settings::Settings;
+
+#[derive(Args)]
+#[command(
+    after_help = "Each folder holds corpus.jsonl, queries.jsonl and qrels.tsv; docs/EVAL.md describes them. Exit code 1 when\nanything came back from outside a query's namespace.\n\nExample:\n  recordari eval sets/memorybank-en sets/memorybank-zh"
+)]
+pub struct Arguments {
+    /// Folders of evaluation sets
+    #[arg(required = true)]
+    folders: Vec<PathBuf>,
+    /// Ask in this mode only; may be repeated
+    #[arg(long, value_parser = values::word(Mode::ALL, Mode::code))]
+    mode: Vec<Mode>,
+    /// Ask at most so many queries of each set
+    #[arg(long)]
+    limit_queries: Option<usize>,
+    /// Leave out the queries of this category; may be repeated
+    #[arg(long)]
+    without: Vec<String>,
+    /// Keep the built stores in this folder and use those that are there; without it they are temporary
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let policy = match &common.policy {
+        Some(path) => Policy::parse(&std::fs::read_to_string(path).map_err(recordari::Error::io(path))?)?,
+        None => Policy::default(),
+    };
+    let stores = Stores::new(arguments.keep.as_deref());
+    let model = Lazy::open(&Settings::of(common)?.model)?;
+    let embedder = model.map(|model| -> Arc<dyn Embedder> { model });
+    let mut reports = Vec::new();
+    for folder in &arguments.folders {
+        let mut options = eval::Options {
+            embedder: embedder.clone(),
+            policy: policy.clone(),
+            without: arguments.without.clone(),
+            queries: arguments.limit_queries,
+            ..eval::Options::new(stores.of(folder))
+        };
+        if !arguments.mode.is_empty() {
+            options.modes.clone_from(&arguments.mode);
+        }
+        let bar = bar(folder);
+        let report = eval::run(folder, &options, &mut |step, done, all| {
+            bar.set_message(match step {
+                Step::Remember => "remember",
+                Step::Ask(mode) => mode.code(),
+            });
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        })?;
+        bar.finish_and_clear();
+        if !out.is_json() {
+            out.line(report.to_string().trim_end())?;
+        }
+        reports.push(report);
+    }
+    if out.is_json() {
+        let sets: Vec<_> = reports.iter().map(eval::Report::to_json).collect();
+        out.json(&serde_json::json!({ "sets": sets }))?;
+    }
+    let foreign: usize = reports.iter().map(eval::Report::foreign).sum();
+    Ok(u8::from(foreign > 0))
+}
+
+/// The folder that stores are built in; a temporary one is removed at the end.
+struct Stores {
+    folder: PathBuf,
+    temporary: bool,
+}
+
+impl Stores {
+    fn new(keep: Option<&Path>) -> Stores {
+        let temporary = || std::env::temp_dir().join(format!("recordari-eval-{}", std::process::id()));
+        Stores { folder: keep.map_or_else(temporary, Path::to_owned), temporary: keep.is_none() }
+    }
+
+    /// One store per set: the ids of two sets may meet.
+    fn of(&self, set: &Path) -> PathBuf {
+        self.folder.join(set.file_name().unwrap_or_default())
+    }
+}
+
+impl Drop for Stores {
+    fn drop(&mut self) {
+        if self.temporary {
+            // What can't be removed is left to the system that cleans its temporary folder.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+fn bar(set: &Path) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    let name = set.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if let Ok(style) = ProgressStyle::with_template("{prefix} {msg:<9} {wide_bar} {pos}/{len} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.with_prefix(name)
+}

@@ -1,0 +1,168 @@
+//! `recordari forget`: for good, with a receipt.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use clap::Args;
+use recordari::{Forget, Forgotten, MemoryId, Namespace, Promise, Reason, Receipt, Selector};
+use serde_json::Value;
+
+use super::open::Session;
+use super::place::Place;
+use super::{Common, Failure, Out, show};
+use crate::wire;
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit code 1 when there is nothing like that, 75 when the clean-up could not be finished yet (repeat the request).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\""
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// Why; kept in the receipt, so it must not repeat what is to be forgotten
+    #[arg(long, value_name = "TEXT", default_value = "asked for")]
+    reason: String,
+    /// Your id of the request: the same id gives the same receipt
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+    /// Don't ask before a whole namespace is forgotten
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// One memory, in all its versions
+    #[arg(long, value_name = "ID")]
+    memory: Option<String>,
+    /// Every memory about this subject
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+    /// Every memory that rests on this source alone; the source may not come back
+    #[arg(long, value_name = "ID")]
+    source: Option<String>,
+    /// Every memory of the namespace
+    #[arg(long)]
+    namespace: bool,
+}
+
+impl Target {
+    fn selector(self) -> Selector {
+        match (self.memory, self.subject, self.source) {
+            (Some(memory), ..) => Selector::Memory(MemoryId::new(memory)),
+            (_, Some(subject), _) => Selector::Subject(subject),
+            (_, _, Some(source)) => Selector::Source(source),
+            _ => Selector::Everything,
+        }
+    }
+}
+
+pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let session = Session::without_model(common, out)?;
+    let selector = arguments.target.selector();
+    let mut namespace = arguments.place.chosen(&session.principal)?;
+    if namespace.is_none()
+        && let Selector::Memory(memory) = &selector
+    {
+        // An id says where its memory lives.
+        namespace = session.memory.get(&session.principal, memory)?.map(|record| record.namespace);
+    }
+    let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
+    if selector == Selector::Everything && !arguments.yes && !confirmed(&place)? {
+        return Err(Failure::usage("nothing was forgotten"));
+    }
+    let request = Forget { namespace, selector, reason: arguments.reason, request_id: arguments.request_id };
+    let done = session.memory.forget(&session.principal, &request)?;
+    if out.is_json() {
+        out.json(&wire::forgotten(&done))?;
+    } else {
+        print(&done, &place, out)?;
+    }
+    Ok(match done {
+        Forgotten::Done(_) | Forgotten::Already(_) => 0,
+        Forgotten::Incomplete(_) => wire::exit_code(recordari::ErrorKind::Busy),
+        Forgotten::NotFound | Forgotten::RequestIdConflict => 1,
+    })
+}
+
+/// Asks the person at the terminal; a program is not asked.
+fn confirmed(place: &Namespace) -> Result<bool, Failure> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(true);
+    }
+    eprint!("Forget everything in {} for good? [y/N] ", show::namespace(place));
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn print(done: &Forgotten, place: &Namespace, out: &mut Out) -> Result<(), Failure> {
+    match done {
+        Forgotten::NotFound => {
+            out.line(format!("Nothing to forget in {}.", show::namespace(place)))?;
+            out.line(format!("  {}", show::reason(Reason::NotFound)))?;
+        }
+        Forgotten::RequestIdConflict => out.line(show::reason(Reason::RequestIdConflict))?,
+        Forgotten::Done(receipt) => {
+            out.line(format!("Forgotten: {}.", counted(receipt)))?;
+            print_receipt(receipt, out)?;
+        }
+        Forgotten::Already(receipt) => {
+            out.line(format!("Forgotten before: {}.", counted(receipt)))?;
+            print_receipt(receipt, out)?;
+        }
+        Forgotten::Incomplete(receipt) => {
+            out.line(format!(
+                "Recall returns nothing of it any more: {}. Left to clean up:",
+                counted(receipt)
+            ))?;
+            for (reason, who) in &receipt.left {
+                let who = if who.is_empty() { String::new() } else { format!("{who}: ") };
+                out.line(format!("  {who}{}", show::reason(*reason)))?;
+            }
+            print_receipt(receipt, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn counted(receipt: &Receipt) -> String {
+    let count = |name: &str| receipt.details["counts"][name].as_u64().unwrap_or(0);
+    let mut parts = vec![
+        show::counted(count("memories"), "memory", "memories"),
+        show::counted(count("records"), "version", "versions"),
+    ];
+    if count("candidates") > 0 {
+        parts.push(show::counted(count("candidates"), "waiting candidate", "waiting candidates"));
+    }
+    parts.join(", ")
+}
+
+fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
+    out.line(format!("  receipt {} · asked for {}", receipt.receipt_id, receipt.requested_at))?;
+    let promise = match receipt.promise {
+        Promise::Erased => {
+            "erased: no file of the store holds a byte of it; copies and backups that others made are not covered"
+        }
+        Promise::Unreadable => {
+            "unreadable: no answer returns it; files may still hold bytes of it until the clean-up is done"
+        }
+    };
+    out.line(format!("  {promise}"))?;
+    let kept = receipt.details["kept_with_other_sources"].as_array().map_or(0, Vec::len);
+    if kept > 0 {
+        out.line(format!("  {kept} kept: they rest on other sources too"))?;
+    }
+    let held = receipt.details["held"].as_array().map_or(0, Vec::len);
+    if held > 0 {
+        out.line(format!("  {held} held back: what they were derived from is gone"))?;
+    }
+    if receipt.details["source_blocked"] == Value::Bool(true) {
+        out.line("  the source may not come back")?;
+    }
+    Ok(())
+}

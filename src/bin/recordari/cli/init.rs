@@ -1,0 +1,100 @@
+//! `recordari init`: creates a store and writes its settings down.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use recordari::Error;
+use serde_json::json;
+
+use super::open::Session;
+use super::{Common, Failure, Out};
+use crate::settings::{CONFIG_FILE, user_config};
+
+#[derive(Args)]
+#[command(
+    after_help = "Writes the settings given as flags or in the environment into config.toml in the store's folder.\n\nExample:\n  recordari init --store ./memory --tenant acme --user mei --default"
+)]
+pub struct Arguments {
+    /// Also make this store the one that is used when none is named
+    #[arg(long)]
+    default: bool,
+}
+
+pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let session = Session::without_model(common, out)?;
+    let store = std::path::absolute(&session.settings.store).map_err(Error::io(&session.settings.store))?;
+    let absolute = |text: &str| match text {
+        "none" | "embedded" => text.to_owned(),
+        address if address.contains("://") => address.to_owned(),
+        path => std::path::absolute(path).map_or(path.to_owned(), |path| path.display().to_string()),
+    };
+    let given = [
+        ("tenant", common.tenant.clone()),
+        ("user", common.user.clone()),
+        ("project", common.project.clone()),
+        ("agent", common.agent.clone()),
+        ("clearance", common.clearance.map(|clearance| clearance.to_string())),
+        ("policy", common.policy.as_ref().map(|path| absolute(&path.display().to_string()))),
+        ("model", common.model.as_deref().map(absolute)),
+    ];
+    let given: Vec<(&str, String)> = given
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.filter(|text| !text.is_empty())?)))
+        .collect();
+    let config = store.join(CONFIG_FILE);
+    change(&config, &given)?;
+    let mut default = None;
+    if arguments.default {
+        let file = user_config()?;
+        change(&file, &[("store", store.display().to_string())])?;
+        default = Some(file);
+    }
+    if out.is_json() {
+        out.json(&json!({
+            "outcome": if session.created { "created" } else { "exists" },
+            "reason": null,
+            "store": store.display().to_string(),
+            "config": config.display().to_string(),
+            "default_in": default.map(|file| file.display().to_string()),
+        }))?;
+        return Ok(0);
+    }
+    let what = if session.created { "created" } else { "was there already" };
+    out.line(format!("The store in {} {what}.", store.display()))?;
+    out.line(format!("Its settings are in {}; flags and environment come before them.", config.display()))?;
+    match default {
+        Some(file) => out.line(format!("It is used when no store is named ({}).", file.display()))?,
+        None if common.store.is_some() => out.line(format!(
+            "Name it with --store {} or RECORDARI_STORE, or run init again with --default.",
+            store.display()
+        ))?,
+        None => {}
+    }
+    Ok(0)
+}
+
+/// Sets these keys in a configuration file and leaves the others as they are.
+pub(super) fn change(file: &Path, values: &[(&str, String)]) -> Result<(), Failure> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Error::io(file)(error).into()),
+    };
+    let invalid = |what: String| Error::io(file)(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| invalid(error.to_string()))?;
+    for (key, value) in values {
+        table.insert((*key).to_owned(), toml::Value::String(value.clone()));
+    }
+    let body = toml::to_string(&table).map_err(|error| invalid(error.to_string()))?;
+    let text = format!("# Settings of recordari; see docs/CLI.md.\n{body}");
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut opened = options.open(file).map_err(Error::io(file))?;
+    opened.write_all(text.as_bytes()).map_err(Error::io(file))?;
+    Ok(())
+}

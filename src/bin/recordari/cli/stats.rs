@@ -1,0 +1,51 @@
+//! `recordari stats`: counts of what the caller may see, and the state of what is derived.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::open::Session;
+use super::out::shown;
+use super::{Common, Failure, Out};
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  recordari stats")]
+pub struct Arguments {}
+
+pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let session = Session::without_model(common, out)?;
+    let stats = session.memory.stats(&session.principal)?;
+    let folder = session.settings.store.display().to_string();
+    if out.is_json() {
+        let mut answer = json!({ "outcome": "found", "reason": null, "store": folder });
+        if let (Some(answer), Value::Object(stats)) = (answer.as_object_mut(), stats) {
+            answer.extend(stats);
+        }
+        out.json(&answer)?;
+        return Ok(0);
+    }
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    out.line(format!("store               {folder}"))?;
+    for place in stats["namespaces"].as_array().into_iter().flatten() {
+        let parts = place["namespace"].as_object().into_iter().flatten();
+        let parts: Vec<String> =
+            parts.map(|(name, part)| format!("{name}={}", part.as_str().unwrap_or_default())).collect();
+        out.line(format!(
+            "memories            {} in {}",
+            number(&place["memories"]),
+            shown(&parts.join(" "))
+        ))?;
+    }
+    out.line(format!("waiting for review  {}", number(&stats["waiting_for_review"])))?;
+    out.line(format!("open deletions      {}", number(&stats["open_deletions"])))?;
+    let applied = number(&stats["keyword_index"]["applied_writes"]);
+    out.line(format!("keyword index       {applied} of {} writes", number(&stats["writes"])))?;
+    match stats["model"]["name"].as_str() {
+        Some(model) => {
+            let (done, all) = (number(&stats["embedded"]["records"]), number(&stats["embedded"]["of"]));
+            out.line(format!("vectors             {done} of {all} by {}", shown(model)))?;
+        }
+        None => out.line("vectors             none yet")?,
+    }
+    out.line(format!("policy              {}", stats["policy_version"].as_str().unwrap_or_default()))?;
+    Ok(0)
+}

@@ -1,0 +1,108 @@
+//! Asks a set's queries in one mode and marks the answers.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::report::ModeReport;
+use super::set::{Question, Set};
+use super::take::Taken;
+use super::{Metrics, Options, Step};
+use crate::clock::ManualClock;
+use crate::error::Result;
+use crate::memory::Memory;
+use crate::namespace::Principal;
+use crate::reason::Reason;
+use crate::recall::{Mode, Query, Recalled};
+use crate::record::RecordId;
+
+/// How many memories an answer may hold, and how many characters: enough for the deepest figure.
+const LIMIT: usize = 20;
+const CHARACTERS: usize = 1_000_000;
+
+/// A question and the records that answer it; empty: nothing does.
+pub(super) struct Judged<'s> {
+    question: &'s Question,
+    right: Vec<RecordId>,
+    /// Right answers that the gates did not let in: they can't be found.
+    lost: usize,
+}
+
+/// The questions to ask, spread evenly over the set when there are to be fewer.
+pub(super) fn questions<'s>(set: &'s Set, taken: &Taken, options: &Options) -> Vec<Judged<'s>> {
+    let wanted: Vec<&Question> =
+        set.questions.iter().filter(|question| !options.without.contains(&question.category)).collect();
+    let step = options.queries.map_or(1, |most| wanted.len().div_ceil(most.max(1)).max(1));
+    let judged = |question: &'s Question| {
+        let lines = set.judgements.get(&question.id).map_or(&[][..], Vec::as_slice);
+        let mut right: Vec<RecordId> =
+            lines.iter().filter_map(|line| taken.records.get(line).cloned()).collect();
+        let lost = lines.len() - right.len();
+        right.sort();
+        right.dedup();
+        Judged { question, right, lost }
+    };
+    wanted.into_iter().step_by(step).map(judged).collect()
+}
+
+/// Asks every question in one mode.
+pub(super) fn ask(
+    memory: &Memory,
+    clock: &ManualClock,
+    set: &Set,
+    questions: &[Judged<'_>],
+    mode: Mode,
+    progress: &mut dyn FnMut(Step, usize, usize),
+) -> Result<ModeReport> {
+    let latest = set.latest();
+    let mut report = ModeReport::new(mode);
+    let mut marks: BTreeMap<&str, Vec<Metrics>> = BTreeMap::new();
+    for (number, judged) in questions.iter().enumerate() {
+        let question = judged.question;
+        if let Some(at) = question.at.or_else(|| latest.get(&question.namespace).copied()) {
+            clock.set(at);
+        }
+        let principal = Principal::new(question.namespace.clone());
+        let query = Query {
+            mode,
+            limit: Some(LIMIT),
+            characters: Some(CHARACTERS),
+            ..Query::new(question.text.as_str())
+        };
+        let started = Instant::now();
+        let answer = memory.recall(&principal, &query)?;
+        report.latencies.push(started.elapsed());
+        report.foreign += answer.hits.iter().filter(|hit| hit.record.namespace != question.namespace).count();
+        let left_out = |reason: Reason| {
+            let named = |(id, why): &&(RecordId, Reason)| *why == reason && judged.right.contains(id);
+            answer.left_out.iter().filter(named).count()
+        };
+        report.folded += left_out(Reason::NearDuplicate);
+        report.below_floor += left_out(Reason::BelowFloor);
+        if judged.right.len() + judged.lost > 0 {
+            let marked = mark(&answer, judged);
+            report.each.push((question.id.clone(), marked));
+            marks.entry(&question.category).or_default().push(marked);
+        } else {
+            report.unanswerable += 1;
+            report.unanswerable_empty += usize::from(answer.hits.is_empty());
+        }
+        progress(Step::Ask(mode), number + 1, questions.len());
+    }
+    report.latencies.sort_unstable();
+    let by_category = |(category, marks): (&str, Vec<Metrics>)| {
+        Some((category.to_owned(), (marks.len(), Metrics::mean(&marks)?)))
+    };
+    report.categories = marks.into_iter().filter_map(by_category).collect();
+    Ok(report)
+}
+
+fn mark(answer: &Recalled, judged: &Judged<'_>) -> Metrics {
+    let places: Vec<usize> = answer
+        .hits
+        .iter()
+        .enumerate()
+        .filter(|(_, hit)| judged.right.binary_search(&hit.record.record_id).is_ok())
+        .map(|(place, _)| place)
+        .collect();
+    Metrics::of(&places, judged.right.len() + judged.lost)
+}

@@ -1,0 +1,91 @@
+//! A report for a person to read: one table of modes, one of categories.
+
+use std::fmt;
+
+use super::{Metrics, ModeReport, Report};
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refused: usize = self.refused.values().sum();
+        write!(
+            f,
+            "{}: {} memories, {} duplicates, {refused} refused",
+            self.name, self.lines, self.duplicates
+        )?;
+        if refused > 0 {
+            let reasons: Vec<String> =
+                self.refused.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+            write!(f, " ({})", reasons.join(", "))?;
+        }
+        writeln!(f, ", {} queries", self.queries)?;
+        writeln!(
+            f,
+            "  {:<8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>7} {:>6} {:>6}",
+            "mode", "R@5", "R@10", "R@20", "MRR", "nDCG", "p50 ms", "p95 ms", "outside", "folded", "floor"
+        )?;
+        for mode in &self.modes {
+            writeln!(
+                f,
+                "  {:<8} {} {:>8} {:>8} {:>7} {:>6} {:>6}",
+                mode.mode.code(),
+                row(mode.mean().as_ref()),
+                milliseconds(mode.latency_ms(50)),
+                milliseconds(mode.latency_ms(95)),
+                mode.foreign,
+                mode.folded,
+                mode.below_floor
+            )?;
+        }
+        self.fmt_unanswerable(f)?;
+        self.fmt_categories(f)
+    }
+}
+
+impl Report {
+    fn fmt_unanswerable(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with: Vec<&ModeReport> = self.modes.iter().filter(|mode| mode.unanswerable > 0).collect();
+        let Some(first) = with.first() else { return Ok(()) };
+        let empty: Vec<String> =
+            with.iter().map(|mode| format!("{} {}", mode.mode.code(), mode.unanswerable_empty)).collect();
+        writeln!(
+            f,
+            "  of {} queries without an answer, answered with nothing: {}",
+            first.unanswerable,
+            empty.join(", ")
+        )
+    }
+
+    /// Recall@10 by category, if there is more than one.
+    fn fmt_categories(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.modes.first().filter(|mode| mode.categories.len() > 1) else {
+            return Ok(());
+        };
+        write!(f, "  R@10 by category")?;
+        for mode in &self.modes {
+            write!(f, " {:>9}", mode.mode.code())?;
+        }
+        writeln!(f)?;
+        for (category, (count, _)) in &first.categories {
+            write!(f, "    {category:<28} {count:>5}")?;
+            for mode in &self.modes {
+                match mode.categories.get(category) {
+                    Some((_, metrics)) => write!(f, " {:>9.3}", metrics.recall_10)?,
+                    None => write!(f, " {:>9}", "-")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn row(metrics: Option<&Metrics>) -> String {
+    match metrics {
+        Some(metrics) => metrics.named().map(|(_, value)| format!("{value:>6.3}")).join(" "),
+        None => ["     -"; 5].join(" "),
+    }
+}
+
+fn milliseconds(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
+}

@@ -1,0 +1,257 @@
+//! The end: a deletion as a job. In one transaction recall stops and the content is erased; then every
+//! derived copy is cleaned up, and the receipt says how far that has come. Each step can be repeated.
+
+mod receipt;
+
+use std::time::{Duration, Instant};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::gate::secrets;
+use crate::namespace::{Namespace, Principal};
+use crate::reason::Reason;
+use crate::record::{FIELD_BYTES_MAX, RecordId};
+use crate::relay::{Purged, Relay};
+use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, minted};
+
+pub use receipt::{Promise, Receipt};
+
+/// How long the journal may be held by another process's reading before that is reported.
+const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a deletion reaches.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The truth.
+    pub store: &'a Store,
+    /// What is derived from it.
+    pub relay: &'a Relay,
+    /// The traces.
+    pub traces: &'a TraceStore,
+    /// The present instant.
+    pub now: Timestamp,
+}
+
+/// A request to forget.
+///
+/// ```
+/// use recordari::{Forget, Selector};
+/// let request = Forget::new(Selector::Subject("preferred_language".to_owned()), "asked for by the user");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forget {
+    /// The one namespace in which to forget; none: the one that the memory lives in, and for everything
+    /// else the principal's own.
+    pub namespace: Option<Namespace>,
+    /// What.
+    pub selector: Selector,
+    /// Why; kept in the receipt, so it must not repeat what is to be forgotten.
+    pub reason: String,
+    /// The caller's id of the request: the same id gives the same receipt.
+    pub request_id: Option<String>,
+}
+
+impl Forget {
+    /// A request in the principal's own namespace, without an id.
+    pub fn new(selector: Selector, reason: impl Into<String>) -> Forget {
+        Forget { namespace: None, selector, reason: reason.into(), request_id: None }
+    }
+}
+
+/// How a deletion went.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Forgotten {
+    /// Everything is gone, in every place.
+    Done(Receipt),
+    /// Recall returns nothing of it any more; the receipt names what still has to be cleaned up, which
+    /// repeating the request does.
+    Incomplete(Receipt),
+    /// It was forgotten before.
+    Already(Receipt),
+    /// There is nothing like that in the caller's scope.
+    NotFound,
+    /// The request id was used for something else.
+    RequestIdConflict,
+}
+
+impl Forgotten {
+    /// The stable word for it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Forgotten::Done(_) => "forgotten",
+            Forgotten::Incomplete(_) => "incomplete",
+            Forgotten::Already(_) => "already_forgotten",
+            Forgotten::NotFound => "not_found",
+            Forgotten::RequestIdConflict => "request_id_conflict",
+        }
+    }
+
+    /// The receipt, where there is one.
+    pub fn receipt(&self) -> Option<&Receipt> {
+        match self {
+            Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) | Forgotten::Already(receipt) => {
+                Some(receipt)
+            }
+            Forgotten::NotFound | Forgotten::RequestIdConflict => None,
+        }
+    }
+}
+
+/// What the first transaction of a deletion came to.
+enum Revoked {
+    Erased(Job, Erased),
+    Before(Job),
+    Nothing,
+    Conflict,
+}
+
+/// Forgets, and cleans up.
+///
+/// # Errors
+/// `Invalid` when the request breaks a bound or names a namespace outside the caller's scope. Any other
+/// error leaves everything as it was, or the deletion to be finished by repeating it.
+pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
+    let namespace = check(sources, principal, request)?;
+    let receipt_id = minted("rcp", sources.now)?;
+    let revoked = sources.store.write(sources.now, |writing| {
+        if let Some(request_id) = &request.request_id
+            && let Some((job, same)) = writing.job_of_request(&namespace, request_id, &request.selector)?
+        {
+            return Ok(if same { Revoked::Before(job) } else { Revoked::Conflict });
+        }
+        let erased = writing.erase(&namespace, &request.selector, &request.reason, &receipt_id)?;
+        if erased.is_empty() {
+            return Ok(match writing.job_of_target(&namespace, &request.selector)? {
+                Some(job) => Revoked::Before(job),
+                None => Revoked::Nothing,
+            });
+        }
+        let body = receipt::body(&namespace, &request.selector, &request.reason, &erased);
+        writing.open_job(
+            &namespace,
+            &request.selector,
+            &receipt_id,
+            request.request_id.as_deref(),
+            erased.seq,
+            &body,
+        )?;
+        let job = Job {
+            receipt_id: receipt_id.clone(),
+            request_id: request.request_id.clone(),
+            state: JobState::Revoked,
+            seq: erased.seq,
+            requested_at: sources.now,
+            finished_at: None,
+            body,
+        };
+        Ok(Revoked::Erased(job, erased))
+    })?;
+    match revoked {
+        Revoked::Erased(job, erased) => {
+            sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
+            sources.relay.partitions().clear();
+            sources.traces.forget(&erased.records)?;
+            finish(sources, job)
+        }
+        Revoked::Before(job) if job.state == JobState::Completed => {
+            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
+        }
+        Revoked::Before(job) => finish(sources, job),
+        // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
+        Revoked::Nothing => already(sources, principal, &request.selector),
+        Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
+    }
+}
+
+/// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.
+pub fn resume(sources: Sources<'_>) -> Result<usize> {
+    let open = sources.store.snapshot()?.open_jobs()?;
+    for job in &open {
+        // A crash may have come before the traces were reached.
+        let records = job.body["record_ids"].as_array().into_iter().flatten();
+        let records: Vec<RecordId> =
+            records.filter_map(serde_json::Value::as_str).map(RecordId::new).collect();
+        sources.traces.forget(&records)?;
+    }
+    match open.into_iter().last() {
+        Some(last) => match finish(sources, last)? {
+            Forgotten::Incomplete(_) => Ok(sources.store.snapshot()?.open_jobs()?.len()),
+            _ => Ok(0),
+        },
+        None => Ok(0),
+    }
+}
+
+fn check(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Namespace> {
+    // An id names its namespace; a subject or source has none of its own.
+    let of_memory = match &request.selector {
+        Selector::Memory(memory) => sources.store.snapshot()?.namespace_of(principal, memory)?,
+        Selector::Subject(_) | Selector::Source(_) | Selector::Everything => None,
+    };
+    let namespace = request.namespace.clone().or(of_memory).unwrap_or_else(|| principal.namespace.clone());
+    if !principal.scope().sees(&namespace) {
+        return Err(Error::invalid(
+            "namespace",
+            "must be the caller's own or a wider one of the same tenant",
+        ));
+    }
+    for (field, text) in [("reason", Some(&request.reason)), ("request_id", request.request_id.as_ref())] {
+        if text.is_some_and(|text| text.trim().is_empty() || text.len() > FIELD_BYTES_MAX) {
+            return Err(Error::invalid(field, format!("must be 1 to {FIELD_BYTES_MAX} bytes long")));
+        }
+        if text.is_some_and(|text| secrets::find(text).is_some()) {
+            return Err(Error::invalid(field, "must not hold a secret"));
+        }
+    }
+    Ok(namespace)
+}
+
+fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> Result<Forgotten> {
+    let Selector::Memory(memory) = selector else {
+        return Ok(Forgotten::NotFound);
+    };
+    let snapshot = sources.store.snapshot()?;
+    let job = match snapshot.forgotten(principal, memory)? {
+        Some(receipt) => snapshot.job(&receipt)?,
+        None => None,
+    };
+    match job {
+        None => Ok(Forgotten::NotFound),
+        Some(job) if job.state == JobState::Completed => {
+            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
+        }
+        Some(job) => finish(sources, job),
+    }
+}
+
+/// Cleans up what is derived, and empties the journal; then the receipt is complete.
+fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
+    let mut left = Vec::new();
+    match sources.relay.purge(sources.store) {
+        Ok(Purged::Clean) => {}
+        Ok(Purged::Busy) => left.push((Reason::IndexBusy, String::new())),
+        Ok(Purged::Held(holders)) => {
+            let who = holders
+                .iter()
+                .map(|holder| format!("process {}", holder.process))
+                .collect::<Vec<_>>()
+                .join(", ");
+            left.push((Reason::ReadersHoldFiles, who));
+        }
+        Err(_) => left.push((Reason::IndexFailed, String::new())),
+    }
+    let deadline = Instant::now() + JOURNAL_PATIENCE;
+    while !sources.store.truncate_journal()? {
+        if Instant::now() > deadline {
+            left.push((Reason::CheckpointBusy, String::new()));
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if !left.is_empty() {
+        return Ok(Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, left)));
+    }
+    sources.store.write(sources.now, |writing| writing.finish_jobs(job.seq))?;
+    let done = Job { state: JobState::Completed, finished_at: Some(sources.now), ..job };
+    Ok(Forgotten::Done(Receipt::of(&done, Promise::Erased, Vec::new())))
+}

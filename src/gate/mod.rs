@@ -1,0 +1,207 @@
+//! May it be kept? Judges a proposal by what it says, by what the store knows, and by the policy.
+//! Pure: it knows no disk, no index and no clock, and is the only maker of [`Admitted`].
+
+mod authority;
+mod conflict;
+mod lifetime;
+pub mod policy;
+mod provenance;
+mod scope;
+pub mod secrets;
+mod value;
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::namespace::{Namespace, Principal};
+use crate::reason::Reason;
+use crate::record::{Candidate, Record, RecordId, Source};
+use crate::trust::{Authority, Sensitivity};
+
+pub use policy::Policy;
+
+/// What is proposed, by whom, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Proposal<'a> {
+    /// What is to be remembered.
+    pub candidate: &'a Candidate,
+    /// Who proposes it.
+    pub principal: &'a Principal,
+    /// The record that it is to take the place of, if it is a correction.
+    pub corrects: Option<&'a RecordId>,
+    /// The present instant.
+    pub now: Timestamp,
+}
+
+impl Proposal<'_> {
+    /// The one namespace to write to.
+    pub fn namespace(&self) -> &Namespace {
+        self.candidate.namespace.as_ref().unwrap_or(&self.principal.namespace)
+    }
+}
+
+/// What the store knows that bears on a proposal.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The source was withdrawn from this namespace.
+    pub source_withdrawn: bool,
+    /// When the memory, or one with the same text, was last forgotten here.
+    pub forgotten_at: Option<Timestamp>,
+    /// The proposal's source, or its place in it, is one that the forgotten memory rested on.
+    pub forgotten_source: bool,
+    /// The record in force with the same text, compared as text.
+    pub same_text: Option<Record>,
+    /// The record in force for the same single-valued subject, or the one to be corrected.
+    pub current: Option<Record>,
+    /// Records that the candidate says it is derived from, as far as they are in force.
+    pub derived_from: Vec<Record>,
+}
+
+/// What the gates decide. All are normal outcomes.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It may be kept.
+    Allow(Box<Admitted>),
+    /// It may not.
+    Reject(Reason),
+    /// A person has to decide.
+    Review(Reason),
+    /// It is there already, from the same source.
+    Idempotent(Box<Record>),
+    /// It is there already, from another source, which is further evidence for it.
+    Duplicate(Box<Record>, Box<Admitted>),
+    /// Another value is in force, or the correction names a record that is not.
+    Conflict(Reason, Box<Record>),
+}
+
+/// A candidate that has passed every gate: the only thing that the store appends.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    candidate: Candidate,
+    namespace: Namespace,
+    source: Source,
+    observed_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    authority: Authority,
+    sensitivity: Sensitivity,
+}
+
+impl Admitted {
+    /// What was proposed.
+    pub fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+
+    /// Where it will live.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// What it rests on.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// When it was seen or said.
+    pub fn observed_at(&self) -> Timestamp {
+        self.observed_at
+    }
+
+    /// Until when it holds, the lifetime's own end included.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.expires_at
+    }
+
+    /// The lowest authority of the candidate and of what it was derived from.
+    pub fn authority(&self) -> Authority {
+        self.authority
+    }
+
+    /// The highest sensitivity of the candidate and of what it was derived from.
+    pub fn sensitivity(&self) -> Sensitivity {
+        self.sensitivity
+    }
+}
+
+/// Judges a proposal. The first gate that does not let it pass decides.
+///
+/// # Errors
+/// `Invalid` when the candidate breaks a bound, or names a namespace outside the caller's scope.
+pub fn judge(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Result<Verdict> {
+    proposal.candidate.check()?;
+    scope::check(proposal)?;
+    let passed = secret_and_sensitivity(proposal)
+        .and_then(|()| lifetime::pass(proposal))
+        .and_then(|()| provenance::pass(proposal, facts))
+        .and_then(|()| authority::pass(proposal, policy))
+        .and_then(|()| value::pass(proposal, facts, policy))
+        .and_then(|()| conflict::pass(proposal, facts))
+        .and_then(|()| scope::pass(proposal, facts));
+    Ok(match passed {
+        Ok(()) => Verdict::Allow(Box::new(admit(proposal, facts, policy))),
+        Err(Stop::Reject(reason)) => Verdict::Reject(reason),
+        Err(Stop::Review(reason)) => Verdict::Review(reason),
+        Err(Stop::Idempotent(record)) => Verdict::Idempotent(record),
+        Err(Stop::Duplicate(record)) => Verdict::Duplicate(record, Box::new(admit(proposal, facts, policy))),
+        Err(Stop::Conflict(reason, record)) => Verdict::Conflict(reason, record),
+    })
+}
+
+/// Why a gate does not let a proposal pass.
+enum Stop {
+    Reject(Reason),
+    Review(Reason),
+    Idempotent(Box<Record>),
+    Duplicate(Box<Record>),
+    Conflict(Reason, Box<Record>),
+}
+
+type Gate = std::result::Result<(), Stop>;
+
+fn secret_and_sensitivity(proposal: Proposal<'_>) -> Gate {
+    let candidate = proposal.candidate;
+    if texts(candidate).any(|text| secrets::find(text).is_some()) {
+        return Err(Stop::Reject(Reason::SecretDetected));
+    }
+    if candidate.sensitivity > proposal.principal.clearance {
+        return Err(Stop::Reject(Reason::SensitivityAboveGrant));
+    }
+    Ok(())
+}
+
+/// Every text of a candidate that could carry a secret: all of them reach the disk.
+fn texts(candidate: &Candidate) -> impl Iterator<Item = &str> {
+    use crate::record::MetaValue;
+    let notes = [
+        candidate.subject.as_deref(),
+        candidate.write_reason.as_deref(),
+        candidate.read_trigger.as_deref(),
+        candidate.revision_path.as_deref(),
+        candidate.episode.as_ref().map(|episode| episode.session.as_str()),
+        candidate.source.as_ref().map(|source| source.id.as_str()),
+        candidate.source.as_ref().and_then(|source| source.locator.as_deref()),
+        candidate.source.as_ref().and_then(|source| source.speaker.as_deref()),
+    ];
+    let metadata = candidate.metadata.iter().flat_map(|(key, value)| {
+        let texts: Vec<&str> = match value {
+            MetaValue::Text(text) => vec![text],
+            MetaValue::List(items) => items.iter().map(String::as_str).collect(),
+            MetaValue::Null | MetaValue::Bool(_) | MetaValue::Number(_) => Vec::new(),
+        };
+        std::iter::once(key.as_str()).chain(texts)
+    });
+    std::iter::once(candidate.content.as_str()).chain(notes.into_iter().flatten()).chain(metadata)
+}
+
+fn admit(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Admitted {
+    let candidate = proposal.candidate;
+    let derived = &facts.derived_from;
+    Admitted {
+        candidate: candidate.clone(),
+        namespace: proposal.namespace().clone(),
+        source: candidate.source.clone().expect("the provenance gate lets nothing pass without a source"),
+        observed_at: candidate.observed_at.expect("the provenance gate lets nothing pass without a time"),
+        expires_at: lifetime::expiry(proposal, policy),
+        authority: derived.iter().map(|record| record.authority).fold(candidate.authority, Ord::min),
+        sensitivity: derived.iter().map(|record| record.sensitivity).fold(candidate.sensitivity, Ord::max),
+    }
+}

@@ -1,0 +1,35 @@
+//! Where does it come from? Everything names its source and time; a withdrawn source and old
+//! evidence for a forgotten memory stay out.
+
+use super::{Facts, Gate, Proposal, Stop};
+use crate::reason::Reason;
+
+/// How far ahead of this machine's clock an observation may lie, in seconds: two machines' clocks
+/// differ a little, and that is no reason to refuse.
+const CLOCK_SKEW_SECONDS: i64 = 300;
+
+pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts) -> Gate {
+    let candidate = proposal.candidate;
+    if candidate.source.is_none() {
+        return Err(Stop::Reject(Reason::MissingSource));
+    }
+    let Some(observed_at) = candidate.observed_at else {
+        return Err(Stop::Reject(Reason::MissingObservedAt));
+    };
+    if observed_at > proposal.now.plus_seconds(CLOCK_SKEW_SECONDS) {
+        return Err(Stop::Reject(Reason::ObservedInFuture));
+    }
+    if facts.source_withdrawn {
+        return Err(Stop::Reject(Reason::SourceWithdrawn));
+    }
+    // A late writer still holds evidence from before the deletion; only newer evidence, from
+    // elsewhere, may bring the memory back.
+    let late = facts.forgotten_at.is_some_and(|forgotten_at| observed_at <= forgotten_at);
+    if late || facts.forgotten_source {
+        return Err(Stop::Reject(Reason::MemoryDeleted));
+    }
+    if facts.derived_from.len() < candidate.derived_from.len() {
+        return Err(Stop::Reject(Reason::SourceUnavailable));
+    }
+    Ok(())
+}

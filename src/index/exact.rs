@@ -1,0 +1,74 @@
+//! The exact vector search: every allowed vector is compared, so nothing is missed. It is the oracle for
+//! every other vector search.
+
+use rayon::prelude::*;
+
+use super::{Partition, VectorBlock};
+use crate::simd::dot_f32_rows;
+
+/// From this many rows on, the scan is spread over the cores: below, waking them costs more.
+const PARALLEL_ROWS: usize = 4096;
+/// What a slot without a vector gets: less than any cosine.
+pub const NONE: f32 = f32::NEG_INFINITY;
+
+/// The best cosine of each slot's vectors with the query; [`NONE`] for slots that are not allowed or have
+/// no vector.
+pub fn scan(partition: &Partition, block: &VectorBlock, query: &[f32], allowed: &[bool]) -> Vec<f32> {
+    let mut best = vec![NONE; partition.entries().len()];
+    if block.dims != query.len() {
+        return best;
+    }
+    let slots = slots(partition, block);
+    let scores = scores(block, query, |row| slots[row].is_some_and(|slot| allowed[slot as usize]));
+    for (row, score) in scores.iter().enumerate() {
+        if let Some(slot) = slots[row] {
+            best[slot as usize] = best[slot as usize].max(*score);
+        }
+    }
+    best
+}
+
+/// The slot of every row: both are in the order of documents, so one pass finds all.
+fn slots(partition: &Partition, block: &VectorBlock) -> Vec<Option<u32>> {
+    let entries = partition.entries();
+    let mut slot = 0;
+    let find = |owner: &crate::change::DocId| {
+        while slot < entries.len() && entries[slot].columns.doc < *owner {
+            slot += 1;
+        }
+        (slot < entries.len() && entries[slot].columns.doc == *owner).then_some(slot as u32)
+    };
+    block.owners.iter().map(find).collect()
+}
+
+/// The cosine of every wanted row. Runs of wanted rows are scored at once; a score does not depend on the
+/// run that it is computed in.
+fn scores(block: &VectorBlock, query: &[f32], wanted: impl Fn(usize) -> bool + Sync) -> Vec<f32> {
+    let rows = block.owners.len();
+    let mut scores = vec![NONE; rows];
+    let chunk = if rows >= PARALLEL_ROWS {
+        rows.div_ceil(rayon::current_num_threads().max(1) * 4)
+    } else {
+        rows.max(1)
+    };
+    let score_chunk = |(number, out): (usize, &mut [f32])| {
+        let first = number * chunk;
+        let mut row = 0;
+        while row < out.len() {
+            let run = (row..out.len()).take_while(|row| wanted(first + row)).count();
+            if run == 0 {
+                row += 1;
+                continue;
+            }
+            let from = (first + row) * block.dims;
+            dot_f32_rows(query, &block.rows[from..from + run * block.dims], &mut out[row..row + run]);
+            row += run;
+        }
+    };
+    if rows >= PARALLEL_ROWS {
+        scores.par_chunks_mut(chunk).enumerate().for_each(score_chunk);
+    } else {
+        scores.chunks_mut(chunk).enumerate().for_each(score_chunk);
+    }
+    scores
+}

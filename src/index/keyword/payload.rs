@@ -1,0 +1,111 @@
+//! How far has the index come? Says it in the commit itself, so that both are durable or neither.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::ANALYSIS_VERSION;
+
+/// What a commit says about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Payload {
+    /// How far the changes have been applied.
+    pub watermark: u64,
+    /// Rises with every commit.
+    pub generation: u64,
+}
+
+/// The payload as it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    watermark: u64,
+    generation: u64,
+    analysis: u32,
+    /// Guards the numbers: one digit gone wrong would otherwise make an index claim what it doesn't hold.
+    check: u32,
+}
+
+/// Why a payload is not accepted.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Unreadable,
+    OtherAnalysis(u32),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Unreadable => f.write_str("its watermark can't be read"),
+            Refused::OtherAnalysis(found) => {
+                write!(f, "it was made by text analysis {found}, this version makes {ANALYSIS_VERSION}")
+            }
+        }
+    }
+}
+
+impl Payload {
+    pub(super) fn write(self) -> String {
+        let Payload { watermark, generation } = self;
+        let written = Written {
+            watermark,
+            generation,
+            analysis: ANALYSIS_VERSION,
+            check: check(watermark, generation, ANALYSIS_VERSION),
+        };
+        serde_json::to_string(&written).expect("a struct of numbers can be written")
+    }
+
+    pub(super) fn read(text: &str) -> Result<Payload, Refused> {
+        let Written { watermark, generation, analysis, check: found } =
+            serde_json::from_str(text).map_err(|_| Refused::Unreadable)?;
+        if found != check(watermark, generation, analysis) {
+            return Err(Refused::Unreadable);
+        }
+        if analysis != ANALYSIS_VERSION {
+            return Err(Refused::OtherAnalysis(analysis));
+        }
+        Ok(Payload { watermark, generation })
+    }
+
+    /// Looks for a generation in the bytes of a damaged description, so that the next index goes on
+    /// counting where it can.
+    pub(super) fn salvage_generation(bytes: &[u8]) -> u64 {
+        let text = String::from_utf8_lossy(bytes);
+        let Some((_, after)) = text.split_once("\\\"generation\\\":") else { return 0 };
+        let digits = after.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        digits.parse().unwrap_or(0)
+    }
+}
+
+/// FNV-1a over the three numbers.
+fn check(watermark: u64, generation: u64, analysis: u32) -> u32 {
+    let bytes = [watermark, generation, u64::from(analysis)].map(u64::to_le_bytes);
+    bytes.iter().flatten().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_read_back_and_wrong_ones_refused() {
+        let payload = Payload { watermark: 12_345, generation: 7 };
+        let text = payload.write();
+        assert_eq!(Payload::read(&text).unwrap(), payload);
+        assert!(matches!(Payload::read(&text.replace("12345", "12344")), Err(Refused::Unreadable)));
+        assert!(matches!(Payload::read("{}"), Err(Refused::Unreadable)));
+
+        let other = ANALYSIS_VERSION + 1;
+        let text =
+            format!(r#"{{"watermark":1,"generation":2,"analysis":{other},"check":{}}}"#, check(1, 2, other));
+        assert!(matches!(Payload::read(&text), Err(Refused::OtherAnalysis(found)) if found == other));
+    }
+
+    #[test]
+    fn a_generation_is_salvaged_from_damage() {
+        let meta =
+            serde_json::json!({ "payload": Payload { watermark: 1, generation: 41 }.write() }).to_string();
+        assert_eq!(Payload::salvage_generation(&meta.as_bytes()[..meta.len() - 5]), 41);
+        assert_eq!(Payload::salvage_generation(b"\xff\xff"), 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! What did the index hold at one commit? A snapshot: what is written later doesn't change it.
+
+use std::sync::{Arc, Weak};
+
+use tantivy::Term;
+
+use crate::error::{Error, Result};
+
+use super::contain::contained;
+use super::partition::Partition;
+use super::payload::Payload;
+use super::schema::FIELDS;
+use super::segment::Segment;
+
+/// A snapshot of the index, cheap to clone.
+///
+/// While a view lives, the files that it reads stay readable, and on disk, though a later
+/// [`Writer::purge`](super::Writer::purge) has unlinked them: the words of removed documents can
+/// be recovered from a process that holds an old view, until it drops it.
+#[derive(Clone)]
+pub struct View {
+    state: Arc<State>,
+}
+
+struct State {
+    payload: Payload,
+    segments: Vec<Arc<Segment>>,
+}
+
+/// A snapshot that may be gone.
+pub(super) struct WeakView(Weak<State>);
+
+impl WeakView {
+    /// The generation of the snapshot, while somebody has it open.
+    pub(super) fn generation(&self) -> Option<u64> {
+        Some(self.0.upgrade()?.payload.generation)
+    }
+}
+
+impl View {
+    pub(super) fn new(payload: Payload, segments: Vec<Arc<Segment>>) -> View {
+        View { state: Arc::new(State { payload, segments }) }
+    }
+
+    /// A view of nothing, which claims nothing.
+    pub(super) fn empty() -> View {
+        View::new(Payload::default(), Vec::new())
+    }
+
+    /// The same snapshot, without keeping it open.
+    pub(super) fn downgrade(&self) -> WeakView {
+        WeakView(Arc::downgrade(&self.state))
+    }
+
+    pub(super) fn segments(&self) -> &[Arc<Segment>] {
+        &self.state.segments
+    }
+
+    pub(super) fn payload(&self) -> Payload {
+        self.state.payload
+    }
+
+    /// Returns how far the index had applied the changes.
+    pub fn watermark(&self) -> u64 {
+        self.state.payload.watermark
+    }
+
+    /// Returns the generation of the commit.
+    pub fn generation(&self) -> u64 {
+        self.state.payload.generation
+    }
+
+    /// Gives id and term frequency of every document of `partition` that holds `term`, in no order
+    /// that means anything. Removed documents are not among them.
+    ///
+    /// `term` is compared as it is: analysis is the caller's.
+    pub fn postings(&self, partition: Partition, term: &str, mut each: impl FnMut(u64, u32)) -> Result<()> {
+        let key = Term::from_field_text(FIELDS.terms, &partition.key(term));
+        // The caller's code runs outside of the containment: its panics are its own.
+        let mut found = Vec::new();
+        for segment in self.segments() {
+            contained(|| segment.postings(&key, &mut found))?;
+            found.drain(..).for_each(|(doc, frequency)| each(doc, frequency));
+        }
+        Ok(())
+    }
+
+    /// Returns the id of every document that is not removed, ascending.
+    pub fn documents(&self) -> Result<Vec<u64>> {
+        let mut documents = Vec::new();
+        for segment in self.segments() {
+            contained(|| {
+                segment.documents(&mut documents);
+                Ok(())
+            })?;
+        }
+        documents.sort_unstable();
+        Ok(documents)
+    }
+
+    /// Returns how many removed documents still have their terms in the files of this view.
+    pub fn dead(&self) -> u64 {
+        self.segments().iter().map(|segment| segment.dead()).sum()
+    }
+
+    /// Gives every term that the files of this view hold, those of removed documents included; a term
+    /// may come several times, once for each segment.
+    ///
+    /// This is the decoder that a search for forgotten words needs: files hold terms prefix-shared and
+    /// bit-packed, so that a search of their bytes proves nothing.
+    pub fn for_each_term(&self, mut each: impl FnMut(Partition, &[u8])) -> Result<()> {
+        for segment in self.segments() {
+            let mut keys = Vec::new();
+            contained(|| segment.keys(|key| keys.push(Box::<[u8]>::from(key))))?;
+            for key in keys {
+                let (partition, term) = Partition::split(&key)
+                    .ok_or_else(|| Error::Index("a term without a partition".to_owned()))?;
+                each(partition, term);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,605 @@
+//! The memory of agents, as a library: composes store, gates, relay, recall and forget. No logic of its
+//! own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::change::{DocId, Seq};
+use crate::clock::{Clock, SystemClock};
+use crate::embed::Embedder;
+use crate::error::{Error, Result};
+use crate::forget::{self, Forget, Forgotten, Receipt};
+use crate::gate::Policy;
+use crate::namespace::Principal;
+use crate::recall::{self, Query, Recalled, Why};
+use crate::record::{Candidate, MemoryId, Record, RecordId};
+use crate::relay::{BACKLOG_MAX, Drained, Relay};
+use crate::remember::{self, Correction, Outcome};
+use crate::store::{
+    AsOf, Filter, Finding, HistoryEntry, Page, PageRequest, Standing, StateFilter, Store, TraceStore,
+    TraceSummary, Vectors, Waiting, minted,
+};
+
+/// How often a running program looks for what another one wrote to the indexes.
+const TICK: Duration = Duration::from_millis(500);
+/// How many records are embedded between two commits of a change of model.
+const REEMBED_BATCH: usize = 64;
+
+/// How to open a [`Memory`].
+pub struct Options {
+    /// The folder that the store lies in; made when it is missing.
+    pub folder: PathBuf,
+    /// The model; none: search by keyword alone, records wait for a model.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// What may be kept and how recall weighs. An error here refuses every write and lets recall go on
+    /// with the defaults.
+    pub policy: Result<Policy>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Whether a thread keeps the indexes up to date while the memory is open. Without it, writes do that
+    /// now and then.
+    pub background: bool,
+}
+
+impl Options {
+    /// That folder, no model, the default policy, the machine's clock, a background thread.
+    pub fn new(folder: impl Into<PathBuf>) -> Options {
+        Options {
+            folder: folder.into(),
+            embedder: None,
+            policy: Ok(Policy::default()),
+            clock: Arc::new(SystemClock),
+            background: true,
+        }
+    }
+}
+
+/// What opening a memory found and did, for a person to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The store was created.
+    pub created: bool,
+    /// One sentence for everything that was out of order and has been seen to.
+    pub notices: Vec<String>,
+}
+
+/// The memory of agents in one folder. Can be shared between threads, and the folder between processes.
+///
+/// ```
+/// use recordari::{Candidate, Kind, Memory, Namespace, Options, Principal, Query, Source, Timestamp, Authority};
+/// # let folder = tempfile::tempdir().unwrap();
+/// let (memory, _) = Memory::open(Options::new(folder.path()))?;
+/// let mei = Principal::new(Namespace::new("acme")?.user("mei")?);
+/// memory.remember(&mei, &Candidate {
+///     subject: Some("preferred_language".to_owned()),
+///     source: Some(Source::parse("chat-7#12")),
+///     observed_at: Some(Timestamp::parse("observed_at", "2026-03-01T10:00:00Z")?),
+///     authority: Authority::UserExplicit,
+///     ..Candidate::new(Kind::Semantic, "prefers Python in code examples")
+/// })?;
+/// let answer = memory.recall(&mei, &Query::new("which language for code examples?"))?;
+/// assert_eq!(answer.hits[0].record.content, "prefers Python in code examples");
+/// # Ok::<(), recordari::Error>(())
+/// ```
+pub struct Memory {
+    inner: Arc<Inner>,
+    background: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+struct Inner {
+    store: Store,
+    relay: Relay,
+    traces: TraceStore,
+    embedder: Option<Arc<dyn Embedder>>,
+    policy: Policy,
+    policy_version: String,
+    policy_error: Option<String>,
+    clock: Arc<dyn Clock>,
+    /// The write up to which nothing waits for a vector, so that a round walks over later ones alone.
+    embedded_upto: AtomicU64,
+}
+
+impl Memory {
+    /// Opens a memory: replays what was forgotten, ends deletions that were left unfinished, and builds
+    /// again what is derived and missing.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(options: Options) -> Result<(Memory, Opening)> {
+        let now = options.clock.now();
+        let (store, opened) = Store::open(&options.folder, now)?;
+        let (relay, rebuilt) = Relay::open(&store)?;
+        let (policy, policy_error) = match options.policy {
+            Ok(policy) => (policy, None),
+            Err(error) => (Policy::default(), Some(error.to_string())),
+        };
+        let (traces, traces_lost) = TraceStore::open(store.folder())?;
+        let inner = Inner {
+            store,
+            relay,
+            traces,
+            embedder: options.embedder,
+            policy_version: policy.version(),
+            policy,
+            policy_error,
+            clock: options.clock,
+            embedded_upto: AtomicU64::new(0),
+        };
+        let mut opening = Opening { created: opened.created, notices: Vec::new() };
+        if opened.new_key {
+            opening.notices.push("the store's key was missing and a new one was made: what was forgotten before is kept out by id and source only".to_owned());
+        }
+        if opened.forgotten_again > 0 {
+            opening.notices.push(format!(
+                "{} memories were forgotten again: the database was older than the ledger",
+                opened.forgotten_again
+            ));
+        }
+        if traces_lost {
+            opening.notices.push("the file of traces was damaged and was begun anew".to_owned());
+        }
+        if let Some(why) = rebuilt {
+            inner.relay.drain(&inner.store, &mut |_, _| {})?;
+            opening.notices.push(format!("{why}; it was built again"));
+        }
+        let left = forget::resume(inner.for_forget())?;
+        if left > 0 {
+            opening.notices.push(format!(
+                "{left} deletions are not cleaned up yet: repeat them, or see which process holds the store"
+            ));
+        }
+        let inner = Arc::new(inner);
+        let background = options.background.then(|| start(&inner)).transpose()?;
+        Ok((Memory { inner, background }, opening))
+    }
+
+    /// Remembers a candidate, or says why not.
+    ///
+    /// # Errors
+    /// `Invalid` when the candidate breaks a bound, `Policy` when the policy can't be used; otherwise what
+    /// the store says.
+    pub fn remember(&self, principal: &Principal, candidate: &Candidate) -> Result<Outcome> {
+        self.remember_once(principal, candidate, None)
+    }
+
+    /// The same, so that repeating a request with its key gives the same answer.
+    pub fn remember_once(
+        &self,
+        principal: &Principal,
+        candidate: &Candidate,
+        key: Option<&str>,
+    ) -> Result<Outcome> {
+        let outcome = remember::remember(self.inner.for_write()?, principal, candidate, key)?;
+        self.after_write(principal, &outcome)?;
+        Ok(outcome)
+    }
+
+    /// Remembers many candidates in one durable transaction; each has its own outcome.
+    pub fn remember_all(
+        &self,
+        principal: &Principal,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Result<Outcome>>> {
+        let outcomes = remember::remember_all(self.inner.for_write()?, principal, candidates)?;
+        let known: Vec<&Outcome> = outcomes.iter().flatten().collect();
+        self.trace_writes(principal, &known)?;
+        self.keep_up()?;
+        Ok(outcomes)
+    }
+
+    /// Says what would become of a candidate, and stores nothing.
+    pub fn judge(&self, principal: &Principal, candidate: &Candidate) -> Result<Outcome> {
+        let mut outcomes = self.judge_all(principal, std::slice::from_ref(candidate))?;
+        outcomes.pop().expect("one candidate has one outcome")
+    }
+
+    /// Says what would become of these candidates, one after the other, and stores nothing. What
+    /// would be new has no ids: they are empty.
+    pub fn judge_all(&self, principal: &Principal, candidates: &[Candidate]) -> Result<Vec<Result<Outcome>>> {
+        remember::rehearse(self.inner.for_write()?, principal, candidates)
+    }
+
+    /// Puts a new version in force if the caller saw the one that is; none when the caller sees no such
+    /// memory.
+    pub fn correct(&self, principal: &Principal, correction: &Correction) -> Result<Option<Outcome>> {
+        let outcome = remember::correct(self.inner.for_write()?, principal, correction)?;
+        if let Some(outcome) = &outcome {
+            self.after_write(principal, outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Takes a memory out of force since its source does not say it any more; its history stays. False when
+    /// the caller sees no such record, or it is not in force.
+    pub fn retire(&self, principal: &Principal, record: &RecordId, reason: &str) -> Result<bool> {
+        let sources = self.inner.for_write()?;
+        if self.get_record(principal, record)?.is_none() {
+            return Ok(false);
+        }
+        sources.store.write(sources.now, |writing| writing.retire(record, reason))
+    }
+
+    /// Answers a query. A trace of it is kept.
+    pub fn recall(&self, principal: &Principal, query: &Query) -> Result<Recalled> {
+        // Without a background thread this is when another process's index commits are taken on; a failure
+        // costs speed, not correctness, since what the index lacks is searched directly.
+        let _ = self.inner.relay.refresh();
+        let sources = self.inner.for_recall();
+        let mut answer = recall::recall(sources, principal, query)?;
+        let kept = &sources.policy.traces;
+        if kept.keep_days > 0 && kept.keep_at_most > 0 {
+            let trace_id = minted("trc", sources.now)?;
+            let records: Vec<&RecordId> = answer
+                .hits
+                .iter()
+                .map(|hit| &hit.record.record_id)
+                .chain(answer.left_out.iter().map(|(id, _)| id))
+                .collect();
+            let digest = sources.store.snapshot()?.projection_digest(&answer.projection);
+            let trace = TraceSummary {
+                trace_id: trace_id.clone(),
+                at: sources.now,
+                what: "recall".to_owned(),
+                asker: asker(principal),
+                body: recall::trace_body(&answer, query, &digest),
+            };
+            // A trace that can't be written costs no answer.
+            if self.inner.traces.add(&trace, &records, kept.keep_days, kept.keep_at_most).is_ok() {
+                answer.trace_id = Some(trace_id);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Says why a record was returned for a query, or not.
+    pub fn why(&self, principal: &Principal, query: &Query, record: &RecordId) -> Result<Why> {
+        recall::why(self.inner.for_recall(), principal, query, record)
+    }
+
+    /// Forgets; the receipt says how far that has come.
+    pub fn forget(&self, principal: &Principal, request: &Forget) -> Result<Forgotten> {
+        let forgotten = forget::forget(self.inner.for_forget(), principal, request)?;
+        let kept = |receipt: &Receipt| receipt.details["kept_with_other_sources"] != json!([]);
+        if matches!(&forgotten, Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) if kept(receipt)) {
+            // What lost the source that its vectors were made with waits for new ones.
+            self.inner.embed_pending();
+        }
+        Ok(forgotten)
+    }
+
+    /// Ends deletions that were left unfinished; tells how many still are.
+    pub fn resume_deletions(&self) -> Result<usize> {
+        forget::resume(self.inner.for_forget())
+    }
+
+    /// The record of that id, in any state that has content; none when the caller sees no such record.
+    pub fn get_record(&self, principal: &Principal, record: &RecordId) -> Result<Option<Record>> {
+        let snapshot = self.inner.store.snapshot()?;
+        match snapshot.doc_of_record(record)? {
+            Some(doc) => snapshot.resolve(doc, principal),
+            None => Ok(None),
+        }
+    }
+
+    /// The record in force of that memory; none when the caller sees no such memory.
+    pub fn get(&self, principal: &Principal, memory: &MemoryId) -> Result<Option<Record>> {
+        let snapshot = self.inner.store.snapshot()?;
+        match snapshot.doc_of_memory(memory)? {
+            Some(doc) => snapshot.resolve(doc, principal),
+            None => Ok(None),
+        }
+    }
+
+    /// The receipt's id if that memory was forgotten, as far as the caller may know.
+    pub fn forgotten(&self, principal: &Principal, memory: &MemoryId) -> Result<Option<String>> {
+        self.inner.store.snapshot()?.forgotten(principal, memory)
+    }
+
+    /// Lists what the caller may see and what meets the filter, newest first.
+    pub fn list(
+        &self,
+        principal: &Principal,
+        filter: &Filter,
+        states: &StateFilter,
+        page: &PageRequest,
+    ) -> Result<Page> {
+        self.inner.store.snapshot()?.list(principal, filter, states, page)
+    }
+
+    /// The versions of a memory, oldest first.
+    pub fn history(&self, principal: &Principal, memory: &MemoryId) -> Result<Vec<HistoryEntry>> {
+        self.inner.store.snapshot()?.history(principal, memory)
+    }
+
+    /// The version of a memory that was believed and true at given instants.
+    pub fn as_of(&self, principal: &Principal, memory: &MemoryId, as_of: AsOf) -> Result<Option<Record>> {
+        self.inner.store.snapshot()?.as_of(principal, memory, as_of, self.inner.clock.now())
+    }
+
+    /// The memory that a record is a version of.
+    pub fn memory_of(&self, principal: &Principal, record: &RecordId) -> Result<Option<MemoryId>> {
+        self.inner.store.snapshot()?.memory_of(principal, record)
+    }
+
+    /// Candidates that wait for a person, oldest first, at most `limit`; and how many there are.
+    pub fn waiting(&self, principal: &Principal, limit: usize) -> Result<(Vec<Waiting>, u64)> {
+        self.inner.store.snapshot()?.waiting(principal, limit)
+    }
+
+    /// The latest traces that this caller made, newest first, at most `limit`.
+    pub fn traces(&self, principal: &Principal, limit: usize) -> Result<Vec<TraceSummary>> {
+        self.inner.traces.latest(&crate::json::namespace_to_json(&principal.namespace).to_string(), limit)
+    }
+
+    /// The trace of that id, if this caller made it.
+    pub fn trace(&self, principal: &Principal, trace_id: &str) -> Result<Option<TraceSummary>> {
+        let trace = self.inner.traces.get(trace_id)?;
+        Ok(trace.filter(|trace| trace.asker == asker(principal)))
+    }
+
+    /// Applies what was written to the keyword index; `progress` is told how many of how many writes.
+    pub fn catch_up(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
+        let drained = self.inner.relay.drain(&self.inner.store, &mut |at, last| progress(at.0, last.0))?;
+        Ok(matches!(drained, Drained::Upto(_)))
+    }
+
+    /// Builds everything derived anew. False when another process is writing the index.
+    pub fn rebuild(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
+        let drained = self.inner.relay.rebuild(&self.inner.store, &mut |at, last| progress(at.0, last.0))?;
+        Ok(matches!(drained, Drained::Upto(_)))
+    }
+
+    /// Gives every record in force a vector of the model in use by this memory, and changes the store over
+    /// to it. Can be interrupted and goes on where it was. `progress` is told how many of how many.
+    ///
+    /// # Errors
+    /// `Embed` when there is no model or it fails; what was embedded until then is kept.
+    pub fn reembed(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
+        let embedder = self
+            .inner
+            .embedder
+            .as_deref()
+            .ok_or_else(|| Error::Embed("no model is configured".to_owned()))?;
+        let info = embedder.model();
+        let now = || self.inner.clock.now();
+        let store = &self.inner.store;
+        let model = store.write(now(), |writing| writing.model(&info.name, &info.fingerprint, info.dims))?;
+        let (mut done, all) = store.snapshot()?.coverage(model.id)?;
+        let (mut after, mut fresh) = (DocId(0), 0);
+        loop {
+            let batch = store.snapshot()?.pending(model.id, after, REEMBED_BATCH)?;
+            let Some((last, _)) = batch.last() else { break };
+            after = *last;
+            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+            let vectors = embedder.embed_passages(&texts)?;
+            store.write(now(), |writing| {
+                for ((doc, _), parts) in batch.iter().zip(vectors) {
+                    writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
+                }
+                Ok(())
+            })?;
+            fresh += batch.len() as u64;
+            done += batch.len() as u64;
+            progress(done.min(all), all);
+        }
+        if !model.in_use {
+            store.write(now(), |writing| writing.use_model(model.id))?;
+            self.inner.relay.partitions().clear();
+        }
+        Ok(fresh)
+    }
+
+    /// Compares everything with everything: the chain of events, the projection, the checksums, both
+    /// indexes against the store. Empty when all is sound.
+    pub fn verify(&self) -> Result<Vec<Finding>> {
+        let snapshot = self.inner.store.snapshot()?;
+        let mut findings = snapshot.check()?;
+        findings.extend(self.inner.relay.check(&snapshot)?);
+        Ok(findings)
+    }
+
+    /// Counts of what the caller may see, and the state of what is derived.
+    pub fn stats(&self, principal: &Principal) -> Result<Value> {
+        let snapshot = self.inner.store.snapshot()?;
+        let (_, waiting) = snapshot.waiting(principal, 0)?;
+        let mut namespaces = Vec::new();
+        let models = snapshot.models()?;
+        let in_use = models.iter().find(|model| model.in_use);
+        let watermark = Seq(self.inner.relay.view().watermark());
+        let (mut embedded, mut readable) = (0, 0);
+        let (mut writes, mut unindexed) = (0, 0);
+        for place in snapshot.places(&principal.scope())? {
+            let here = snapshot.readable(place.id, principal.clearance, in_use.map(|model| model.id))?;
+            let (waits, all) = snapshot.changes_since(place.id, watermark)?;
+            (writes, unindexed) = (writes + all, unindexed + waits);
+            (readable, embedded) = (readable + here.0, embedded + here.1);
+            if here.0 > 0 {
+                let namespace = crate::json::namespace_to_json(&place.namespace);
+                namespaces.push(json!({ "namespace": namespace, "memories": here.0 }));
+            }
+        }
+        Ok(json!({
+            "namespaces": namespaces,
+            "waiting_for_review": waiting,
+            "open_deletions": snapshot.open_jobs_in(&principal.scope())?,
+            "writes": writes,
+            "keyword_index": { "applied_writes": writes - unindexed },
+            "model": in_use.map(|model| json!({ "name": model.name, "dims": model.dims, "fingerprint": model.fingerprint })),
+            "embedded": in_use.filter(|_| readable > 0).map(|_| json!({ "records": embedded, "of": readable })),
+            "policy_version": self.inner.policy_version,
+        }))
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.inner.policy
+    }
+
+    /// The present instant, as this memory sees it.
+    pub fn now(&self) -> crate::clock::Timestamp {
+        self.inner.clock.now()
+    }
+
+    fn after_write(&self, principal: &Principal, outcome: &Outcome) -> Result<()> {
+        self.trace_writes(principal, &[outcome])?;
+        self.keep_up()
+    }
+
+    /// Keeps one trace of what was written together: candidate by candidate, verdict, reason and record.
+    fn trace_writes(&self, principal: &Principal, outcomes: &[&Outcome]) -> Result<()> {
+        let kept = &self.inner.policy.traces;
+        if kept.keep_days == 0 || kept.keep_at_most == 0 || outcomes.is_empty() {
+            return Ok(());
+        }
+        let written: Vec<Option<RecordId>> =
+            outcomes.iter().map(|outcome| outcome.written().map(|written| written.record_id)).collect();
+        let verdict = |(outcome, record): (&&Outcome, &Option<RecordId>)| {
+            json!({
+                "outcome": outcome.code(),
+                "reason": outcome.reason().map(crate::reason::Reason::code),
+                "record_id": record.as_ref().map(RecordId::as_str),
+            })
+        };
+        let mut verdicts: Vec<Value> = outcomes.iter().zip(&written).map(verdict).collect();
+        let mut body = match verdicts.len() {
+            1 => verdicts.remove(0),
+            _ => json!({ "outcome": "batch", "reason": null, "writes": verdicts }),
+        };
+        body["policy_version"] = json!(self.inner.policy_version);
+        let trace = TraceSummary {
+            trace_id: minted("trc", self.inner.clock.now())?,
+            at: self.inner.clock.now(),
+            what: "write".to_owned(),
+            asker: asker(principal),
+            body,
+        };
+        let records: Vec<&RecordId> = written.iter().flatten().collect();
+        // The write is done; a trace that can't be kept does not undo it.
+        let _ = self.inner.traces.add(&trace, &records, kept.keep_days, kept.keep_at_most);
+        Ok(())
+    }
+
+    /// Without a background thread, writes see to it that the backlog stays small.
+    fn keep_up(&self) -> Result<()> {
+        if self.background.is_none() && self.inner.relay.backlog(&self.inner.store)? >= BACKLOG_MAX {
+            self.inner.relay.drain(&self.inner.store, &mut |_: Seq, _| {})?;
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn for_write(&self) -> Result<remember::Sources<'_>> {
+        if let Some(error) = &self.policy_error {
+            return Err(Error::Policy(error.trim_start_matches("the policy can't be used: ").to_owned()));
+        }
+        Ok(remember::Sources {
+            store: &self.store,
+            embedder: self.embedder.as_deref(),
+            policy: &self.policy,
+            now: self.clock.now(),
+        })
+    }
+
+    fn for_recall(&self) -> recall::Sources<'_> {
+        recall::Sources {
+            store: &self.store,
+            relay: &self.relay,
+            embedder: self.embedder.as_deref(),
+            policy: &self.policy,
+            policy_version: &self.policy_version,
+            now: self.clock.now(),
+        }
+    }
+
+    fn for_forget(&self) -> forget::Sources<'_> {
+        forget::Sources {
+            store: &self.store,
+            relay: &self.relay,
+            traces: &self.traces,
+            now: self.clock.now(),
+        }
+    }
+
+    /// One round of the background thread. What fails now is tried again at the next.
+    fn tick(&self) {
+        let _ = self.relay.refresh();
+        if self.relay.backlog(&self.store).is_ok_and(|backlog| backlog >= BACKLOG_MAX) {
+            let _ = self.relay.drain(&self.store, &mut |_, _| {});
+        }
+        self.embed_pending();
+    }
+
+    /// Embeds what was stored while the model was down.
+    fn embed_pending(&self) {
+        let Some(embedder) = self.embedder.as_deref() else { return };
+        let pending = || -> Result<()> {
+            let snapshot = self.store.snapshot()?;
+            let last = snapshot.last()?;
+            if last.0 == self.embedded_upto.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            let info = embedder.model();
+            let model = match snapshot.standing(&info.name, &info.fingerprint, info.dims)? {
+                Standing::InUse(model) => model,
+                Standing::First if last == Seq(0) => return Ok(()),
+                // What was written while there was no model waits for the first one.
+                Standing::First => self.store.write(self.clock.now(), |writing| {
+                    writing.model(&info.name, &info.fingerprint, info.dims)
+                })?,
+                Standing::Coming(_) => return Ok(()),
+            };
+            let upto = Seq(self.embedded_upto.load(Ordering::Acquire));
+            let batch = snapshot.pending_since(model.id, upto, REEMBED_BATCH)?;
+            drop(snapshot);
+            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+            if texts.is_empty() {
+                self.embedded_upto.store(last.0, Ordering::Release);
+                return Ok(());
+            }
+            let embedded = embedder.embed_passages(&texts)?;
+            self.store.write(self.clock.now(), |writing| {
+                for ((doc, _), parts) in batch.iter().zip(embedded) {
+                    writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
+                }
+                Ok(())
+            })
+        };
+        let _ = pending();
+    }
+}
+
+/// The namespace that asks, part by part: printed in one line, two different ones can look alike.
+fn asker(principal: &Principal) -> String {
+    crate::json::namespace_to_json(&principal.namespace).to_string()
+}
+
+fn start(inner: &Arc<Inner>) -> Result<(Arc<AtomicBool>, JoinHandle<()>)> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (inner, stopped) = (inner.clone(), stop.clone());
+    let work = move || {
+        while !stopped.load(Ordering::Acquire) {
+            inner.tick();
+            std::thread::park_timeout(TICK);
+        }
+    };
+    let thread = std::thread::Builder::new().name("recordari-relay".to_owned()).spawn(work);
+    let thread = thread.map_err(|source| Error::Io { path: "a background thread".into(), source })?;
+    Ok((stop, thread))
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.background.take() {
+            stop.store(true, Ordering::Release);
+            thread.thread().unpark();
+            // A panic in the thread has been reported already; the store itself is transactional.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What is asked for? Plan, gather, score, resolve, choose, project: the pipeline on one screen. Reads
+//! the store and what is derived from it; writes nothing.
+//!
+//! The filters come first: a record that the caller may not see, or that is not in force, never gets a
+//! score. Everything that an index proposes is read again from the store before it is answered.
+
+mod answer;
+mod choose;
+mod gather;
+mod plan;
+mod project;
+mod query;
+mod score;
+mod trace;
+mod why;
+
+use std::time::Instant;
+
+use crate::clock::Timestamp;
+use crate::embed::Embedder;
+use crate::error::Result;
+use crate::gate::Policy;
+use crate::namespace::Principal;
+use crate::reason::Reason;
+use crate::relay::Relay;
+use crate::store::Store;
+
+pub use answer::{Group, Hit, Part, Plan, Recalled, Shown, Timings};
+pub use project::HEADING;
+pub use query::{Mode, Query};
+pub use trace::{plan as plan_to_json, trace_body};
+pub use why::{Why, why};
+
+/// What a recall reads.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The truth.
+    pub store: &'a Store,
+    /// What is derived from it.
+    pub relay: &'a Relay,
+    /// The model, unless it can't be used.
+    pub embedder: Option<&'a dyn Embedder>,
+    /// The weights and bounds.
+    pub policy: &'a Policy,
+    /// Its digest: making it takes longer than a small recall.
+    pub policy_version: &'a str,
+    /// The present instant.
+    pub now: Timestamp,
+}
+
+/// Answers a query for a caller.
+///
+/// # Errors
+/// `Invalid` when the query breaks a bound; `ModelMismatch` when the mode needs vectors and the store's
+/// were made by another model.
+pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Result<Recalled> {
+    query.check()?;
+    let started = Instant::now();
+    if query.text.trim().is_empty() {
+        return Ok(Recalled::empty(Reason::EmptyQuery, query));
+    }
+    let asked = plan::embed(sources, query)?;
+    if query.mode == Mode::Vector
+        && let Some(reason) = asked.degraded
+    {
+        // Asked for by meaning alone, words are no answer.
+        return Ok(Recalled::empty(reason, query));
+    }
+    let embedded = Instant::now();
+    let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
+    if let Some(reason) = ground.nothing() {
+        return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query)));
+    }
+    let found = gather::gather(sources, &snapshot, &ground, query)?;
+    let gathered = Instant::now();
+    let ranked = score::rank(sources, &ground, &found);
+    let resolved = choose::resolve(&snapshot, principal, &ground, ranked, query)?;
+    let chosen = choose::choose(sources.policy, &ground, resolved, query);
+    let (projection, hits, over_budget) = project::project(sources.policy, chosen.hits, query);
+    let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, ground.into_plan(query));
+    answer.plan.timings = Timings {
+        embed_us: (embedded - started).as_micros() as u64,
+        gather_us: (gathered - embedded).as_micros() as u64,
+        rank_us: gathered.elapsed().as_micros() as u64,
+    };
+    Ok(answer)
+}

@@ -1,0 +1,185 @@
+//! What may be considered at all? Works out the caller's partitions, which of their records the filters
+//! allow, and which searches can run, before anything is scored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Mode, Plan, Query, Sources};
+use crate::change::{Columns, DocId};
+use crate::embed::Calibration;
+use crate::error::Result;
+use crate::index::Partition;
+use crate::index::keyword::View;
+use crate::namespace::Principal;
+use crate::reason::Reason;
+use crate::store::{Filter, ModelRow, Place, Snapshot, Standing};
+use crate::trust::Sensitivity;
+
+/// The query as the model sees it, and the model's row in the store.
+pub(super) struct Asked {
+    pub vector: Option<Vec<f32>>,
+    pub calibration: Calibration,
+    pub fingerprint: Option<String>,
+    pub degraded: Option<Reason>,
+}
+
+/// One partition and which of its slots may be considered.
+pub(super) struct Region {
+    pub place: Place,
+    pub partition: Partition,
+    pub allowed: Vec<bool>,
+    pub allowed_count: usize,
+}
+
+/// Everything that may be considered, at one moment.
+pub(super) struct Ground {
+    pub regions: Vec<Region>,
+    pub view: View,
+    pub asked: Asked,
+    pub model: Option<ModelRow>,
+    pub clearance: Sensitivity,
+    /// What the filters kept out, by reason; only of the caller's own scope and clearance.
+    pub kept_out: BTreeMap<Reason, u64>,
+    pub policy_version: String,
+    pub degraded: Vec<Reason>,
+}
+
+/// Embeds the query, outside of any transaction: it takes longer than all the rest.
+pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Result<Asked> {
+    let none = Asked {
+        vector: None,
+        calibration: Calibration { unrelated: 0.0, related: 1.0 },
+        fingerprint: None,
+        degraded: None,
+    };
+    if query.mode == Mode::Keyword {
+        return Ok(none);
+    }
+    let Some(embedder) = sources.embedder else {
+        return Ok(Asked { degraded: Some(Reason::EmbedderUnavailable), ..none });
+    };
+    let model = embedder.model();
+    let standing = sources.store.snapshot()?.standing(&model.name, &model.fingerprint, model.dims)?;
+    // While a change-over runs, recall goes on by keyword: two models' vectors are never compared.
+    if matches!(standing, Standing::Coming(_)) {
+        return Ok(Asked { degraded: Some(Reason::EmbeddingsPending), ..none });
+    }
+    match embedder.embed_query(&query.text) {
+        Ok(vector) => Ok(Asked {
+            vector: Some(vector),
+            calibration: model.calibration,
+            fingerprint: Some(model.fingerprint.clone()),
+            degraded: None,
+        }),
+        Err(_) => Ok(Asked { degraded: Some(Reason::EmbedderUnavailable), ..none }),
+    }
+}
+
+/// Works out what may be considered, in one snapshot.
+pub(super) fn plan<'s>(
+    sources: Sources<'s>,
+    principal: &Principal,
+    query: &Query,
+    asked: Asked,
+) -> Result<(Snapshot<'s>, Ground)> {
+    let view = sources.relay.view();
+    // The index may be older than the snapshot, never newer: what it lacks is searched directly.
+    let snapshot = sources.store.snapshot()?;
+    let model = match &asked.fingerprint {
+        Some(fingerprint) => snapshot.models()?.into_iter().find(|row| row.fingerprint == *fingerprint),
+        None => None,
+    };
+    let mut kept_out = BTreeMap::new();
+    let mut regions = Vec::new();
+    for place in snapshot.places(&principal.scope())? {
+        let partition = sources.relay.partitions().at(&snapshot, &place, model.as_ref())?;
+        let meets = meeting(&snapshot, &place, &query.filter)?;
+        let allowed: Vec<bool> = partition
+            .entries()
+            .iter()
+            .map(|entry| match obstacle(&entry.columns, principal, query, sources, meets.as_ref()) {
+                // What lies above the clearance is in no count: its existence is not the caller's business.
+                Some(Reason::AboveClearance) => false,
+                Some(reason) => {
+                    *kept_out.entry(reason).or_insert(0) += 1;
+                    false
+                }
+                None => true,
+            })
+            .collect();
+        let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
+        regions.push(Region { place, partition, allowed, allowed_count });
+    }
+    let degraded = asked.degraded.into_iter().collect();
+    let policy_version = sources.policy_version.to_owned();
+    let clearance = principal.clearance;
+    Ok((snapshot, Ground { regions, view, asked, model, clearance, kept_out, policy_version, degraded }))
+}
+
+/// The documents that meet the query's own filter; none when it has none.
+fn meeting(snapshot: &Snapshot<'_>, place: &Place, filter: &Filter) -> Result<Option<BTreeSet<DocId>>> {
+    if *filter == Filter::All(Vec::new()) {
+        return Ok(None);
+    }
+    Ok(Some(snapshot.docs_meeting(place.id, filter)?.into_iter().collect()))
+}
+
+/// Why a record in force may not be considered.
+pub(super) fn obstacle(
+    columns: &Columns,
+    principal: &Principal,
+    query: &Query,
+    sources: Sources<'_>,
+    meets: Option<&BTreeSet<DocId>>,
+) -> Option<Reason> {
+    let at = query.valid_at.unwrap_or(sources.now);
+    if columns.sensitivity > principal.clearance {
+        return Some(Reason::AboveClearance);
+    }
+    if columns.valid_from > at {
+        return Some(Reason::NotYetValid);
+    }
+    if columns.expires_at.is_some_and(|expires_at| expires_at <= at) {
+        return Some(Reason::Expired);
+    }
+    let kind = query.kinds.is_empty() || query.kinds.contains(&columns.kind);
+    if !kind || meets.is_some_and(|meets| !meets.contains(&columns.doc)) {
+        return Some(Reason::OutsideFilter);
+    }
+    None
+}
+
+impl Ground {
+    /// Why nothing at all can be found, if so.
+    pub(super) fn nothing(&self) -> Option<Reason> {
+        if !self.regions.iter().any(|region| self.is_readable(region)) {
+            return Some(Reason::NoMemories);
+        }
+        let allowed: usize = self.regions.iter().map(|region| region.allowed_count).sum();
+        (allowed == 0).then_some(Reason::NothingAllowed)
+    }
+
+    /// Whether a namespace holds anything in force that the caller may read. One that does not is not
+    /// named either: that something is or was there is more than the caller may know.
+    fn is_readable(&self, region: &Region) -> bool {
+        region.partition.entries().iter().any(|entry| entry.columns.sensitivity <= self.clearance)
+    }
+
+    pub(super) fn into_plan(self, query: &Query) -> Plan {
+        let readable = self.regions.iter().filter(|region| self.is_readable(region));
+        Plan {
+            mode: query.mode,
+            namespaces: readable.map(|region| region.place.namespace.clone()).collect(),
+            allowed: self.regions.iter().map(|region| region.allowed_count as u64).sum(),
+            kept_out: if query.explain { self.kept_out } else { BTreeMap::new() },
+            searches: match (query.mode, self.asked.vector.is_some()) {
+                (Mode::Keyword, _) | (_, false) => vec!["keyword"],
+                (Mode::Vector, true) => vec!["exact_vector"],
+                (Mode::Hybrid, true) => vec!["keyword", "exact_vector"],
+            },
+            model: self.model.map(|model| model.name),
+            policy_version: self.policy_version,
+            degraded: self.degraded,
+            timings: Default::default(),
+        }
+    }
+}

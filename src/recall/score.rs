@@ -1,0 +1,226 @@
+//! What is each match worth? Turns raw values into named parts on documented scales and adds them up.
+//! A pure function of the match, the record's columns, the policy and the clock.
+//!
+//! Every part has a value in [0, 1], a weight from the policy, and a contribution: their product,
+//! rounded to a multiple of 2^-20. Sums of such multiples are exact in binary floating point, in any
+//! order, so a score is the sum of its contributions to the last bit.
+
+use std::cmp::Ordering;
+
+use super::gather::Found;
+use super::plan::Ground;
+use super::{Part, Sources};
+use crate::change::{Columns, DocId};
+use crate::gate::policy::RecallPolicy;
+use crate::index::exact;
+use crate::record::{Form, Kind};
+use crate::trust::Authority;
+
+/// The grid that contributions lie on.
+const GRID: f64 = (1u64 << 20) as f64;
+
+/// A scored document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scored {
+    pub region: usize,
+    pub slot: usize,
+    pub doc: DocId,
+    pub score: f64,
+    /// What the words and the meaning say together: what the floor looks at.
+    pub relevance: f64,
+    pub parts: Vec<Part>,
+}
+
+/// Scores every allowed record that any search found, best first. Ties go to the older document, so the
+/// order is total.
+pub(super) fn rank(sources: Sources<'_>, ground: &Ground, found: &Found) -> Vec<Scored> {
+    let policy = &sources.policy.recall;
+    let mut scored = Vec::new();
+    for (region, here) in ground.regions.iter().enumerate() {
+        for (slot, entry) in here.partition.entries().iter().enumerate() {
+            if !here.allowed[slot] {
+                continue;
+            }
+            let matched = Match {
+                keyword: f64::from(found.keyword[region][slot]),
+                semantic: relevance(ground, found.cosine[region][slot]),
+                subject: found.subject[region][slot],
+            };
+            if matched.is_nothing() {
+                continue;
+            }
+            scored.push((region, slot, entry.columns, matched));
+        }
+    }
+    keep_best(&mut scored, policy);
+    let now = sources.now;
+    let shares = Shares::of(policy, found.by_words, ground.asked.vector.is_some());
+    let score = |(region, slot, columns, matched): (usize, usize, Columns, Match)| {
+        let parts = parts(&matched, &columns, policy, columns_age(&columns, now));
+        Scored {
+            region,
+            slot,
+            doc: columns.doc,
+            score: parts.iter().map(|part| part.contribution).sum(),
+            relevance: matched.relevance(shares),
+            parts,
+        }
+    };
+    let mut ranked: Vec<Scored> = scored.into_iter().map(score).collect();
+    ranked.sort_by(order);
+    ranked
+}
+
+/// Best first; the same score: the older document first.
+pub(super) fn order(a: &Scored, b: &Scored) -> Ordering {
+    b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc))
+}
+
+/// How a record matches a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Match {
+    pub keyword: f64,
+    pub semantic: f64,
+    pub subject: bool,
+}
+
+impl Match {
+    fn is_nothing(&self) -> bool {
+        self.keyword <= 0.0 && self.semantic <= 0.0 && !self.subject
+    }
+
+    /// From 0 to 1. A little of both words and meaning says more than a little of one, which anything has.
+    fn relevance(&self, shares: Shares) -> f64 {
+        if self.subject { 1.0 } else { self.keyword * shares.keyword + self.semantic * shares.semantic }
+    }
+}
+
+/// How words and meaning share in the relevance: by their weights, among the searches that ran.
+#[derive(Clone, Copy)]
+struct Shares {
+    keyword: f64,
+    semantic: f64,
+}
+
+impl Shares {
+    fn of(policy: &RecallPolicy, by_words: bool, by_meaning: bool) -> Shares {
+        let weights = &policy.weights;
+        match (by_words, by_meaning) {
+            (true, true) if weights.keyword + weights.semantic > 0.0 => {
+                let both = weights.keyword + weights.semantic;
+                Shares { keyword: weights.keyword / both, semantic: weights.semantic / both }
+            }
+            _ => Shares { keyword: f64::from(u8::from(by_words)), semantic: f64::from(u8::from(by_meaning)) },
+        }
+    }
+}
+
+fn relevance(ground: &Ground, cosine: f32) -> f64 {
+    if cosine == exact::NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) }
+}
+
+/// Keeps the candidates that the policy asks for: the best by what decides most, which bounds the work
+/// that follows. The rest could at most gain what the small parts are worth.
+fn keep_best(scored: &mut Vec<(usize, usize, Columns, Match)>, policy: &RecallPolicy) {
+    let weights = &policy.weights;
+    let strength = |matched: &Match| {
+        matched.keyword * weights.keyword
+            + matched.semantic * weights.semantic
+            + f64::from(u8::from(matched.subject)) * weights.subject
+    };
+    if scored.len() > policy.candidates {
+        scored.select_nth_unstable_by(policy.candidates, |a, b| {
+            strength(&b.3).total_cmp(&strength(&a.3)).then(a.2.doc.cmp(&b.2.doc))
+        });
+        scored.truncate(policy.candidates);
+    }
+}
+
+fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {
+    now.days_since(columns.observed_at).max(0.0)
+}
+
+/// The named parts of a score.
+pub(super) fn parts(matched: &Match, columns: &Columns, policy: &RecallPolicy, age_days: f64) -> Vec<Part> {
+    let weights = &policy.weights;
+    vec![
+        part("semantic", matched.semantic, weights.semantic),
+        part("keyword", matched.keyword, weights.keyword),
+        part("subject", f64::from(u8::from(matched.subject)), weights.subject),
+        part("authority", authority(columns.authority), weights.authority),
+        part("recency", recency(columns, policy, age_days), weights.recency),
+        part("confidence", columns.confidence, weights.confidence),
+        part("importance", columns.importance, weights.importance),
+    ]
+}
+
+fn part(name: &'static str, value: f64, weight: f64) -> Part {
+    Part { name, value, weight, contribution: (value * weight * GRID).round() / GRID }
+}
+
+/// Authority on a scale of equal steps.
+fn authority(authority: Authority) -> f64 {
+    f64::from(authority as u8) / (Authority::ALL.len() - 1) as f64
+}
+
+/// Halves with every half-life of the kind. A rule never fades.
+fn recency(columns: &Columns, policy: &RecallPolicy, age_days: f64) -> f64 {
+    let days = &policy.half_life_days;
+    let half_life = match (columns.form, columns.kind) {
+        (Form::Rule, _) => return 1.0,
+        (_, Kind::Semantic) => days.semantic,
+        (_, Kind::Episodic) => days.episodic,
+        (_, Kind::Procedural) => days.procedural,
+    };
+    (-age_days / half_life).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::gate::Policy;
+    use crate::trust::Sensitivity;
+
+    fn columns(form: Form) -> Columns {
+        let at = Timestamp::from_micros(0).unwrap();
+        Columns {
+            doc: DocId(1),
+            kind: Kind::Episodic,
+            form,
+            authority: Authority::UserExplicit,
+            sensitivity: Sensitivity::Internal,
+            observed_at: at,
+            valid_from: at,
+            expires_at: None,
+            confidence: 0.9,
+            importance: 0.3,
+            terms: 3,
+        }
+    }
+
+    #[test]
+    fn contributions_sum_exactly_in_any_order() {
+        let policy = Policy::default();
+        for step in 0..200 {
+            let matched = Match {
+                keyword: f64::from(step) / 271.0,
+                semantic: 1.0 / f64::from(step + 3),
+                subject: step % 2 == 0,
+            };
+            let parts = parts(&matched, &columns(Form::Observation), &policy.recall, f64::from(step) * 1.7);
+            let forwards: f64 = parts.iter().map(|part| part.contribution).sum();
+            let backwards: f64 = parts.iter().rev().map(|part| part.contribution).sum();
+            assert_eq!(forwards.to_bits(), backwards.to_bits());
+            assert!((0.0..=1.0).contains(&forwards));
+        }
+    }
+
+    #[test]
+    fn recency_halves_and_rules_never_fade() {
+        let policy = Policy::default().recall;
+        let day = |form, days| recency(&columns(form), &policy, days);
+        assert!((day(Form::Observation, policy.half_life_days.episodic) - 0.5).abs() < 1e-12);
+        assert_eq!(day(Form::Rule, 10_000.0), 1.0);
+    }
+}

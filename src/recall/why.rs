@@ -1,0 +1,81 @@
+//! Why was one record returned, or not? Runs the same recall and says where the record's way ended.
+
+use super::{Hit, Query, Sources, choose, gather, plan, score};
+use crate::change::DocId;
+use crate::error::Result;
+use crate::namespace::Principal;
+use crate::reason::Reason;
+use crate::record::{RecordId, State};
+use crate::store::Snapshot;
+
+/// The fate of one record in one recall.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// It is in the answer, at this position from 1.
+    Returned(usize, Box<Hit>),
+    /// It is not, and this is why; with the score that it has, if it got one.
+    LeftOut(Reason, Option<f64>),
+    /// The caller can't see such a record, or there is none.
+    NotFound,
+}
+
+/// Explains what became of a record in the recall of a query.
+///
+/// # Errors
+/// As [`super::recall`].
+pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &RecordId) -> Result<Why> {
+    query.check()?;
+    let answer = super::recall(sources, principal, query)?;
+    if let Some(place) = answer.hits.iter().position(|hit| hit.record.record_id == *record) {
+        return Ok(Why::Returned(place + 1, Box::new(answer.hits[place].clone())));
+    }
+    let asked = plan::embed(sources, query)?;
+    let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
+    let doc = match state(&snapshot, principal, record)? {
+        Fate::Unseen => return Ok(Why::NotFound),
+        Fate::Ended(reason) => return Ok(Why::LeftOut(reason, None)),
+        Fate::InForce(doc) => doc,
+    };
+    for region in &ground.regions {
+        if let Some(slot) = region.partition.slot(doc, usize::MAX)
+            && !region.allowed[slot]
+        {
+            let columns = &region.partition.entries()[slot].columns;
+            let obstacle =
+                plan::obstacle(columns, principal, query, sources, None).unwrap_or(Reason::OutsideFilter);
+            return Ok(Why::LeftOut(obstacle, None));
+        }
+    }
+    let found = gather::gather(sources, &snapshot, &ground, query)?;
+    let ranked = score::rank(sources, &ground, &found);
+    let scored = ranked.iter().find(|scored| scored.doc == doc).map(|scored| scored.score);
+    let reading = choose::resolve(&snapshot, principal, &ground, ranked, query)?;
+    let left_out = choose::choose(sources.policy, &ground, reading, query).left_out;
+    let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);
+    let reason = named.map_or(Reason::NotRetrieved, |(_, reason)| reason);
+    Ok(Why::LeftOut(reason, scored))
+}
+
+enum Fate {
+    Unseen,
+    Ended(Reason),
+    InForce(DocId),
+}
+
+fn state(snapshot: &Snapshot<'_>, principal: &Principal, record: &RecordId) -> Result<Fate> {
+    let Some(memory) = snapshot.memory_of(principal, record)? else {
+        return Ok(Fate::Unseen);
+    };
+    let Some(doc) = snapshot.doc_of_record(record)? else {
+        return Ok(Fate::Unseen);
+    };
+    let entry = snapshot.history(principal, &memory)?.into_iter().find(|entry| entry.record_id == *record);
+    Ok(match entry.map(|entry| entry.state) {
+        None => Fate::Unseen,
+        Some(State::Current) => Fate::InForce(doc),
+        Some(State::Superseded) => Fate::Ended(Reason::Superseded),
+        Some(State::Retired) => Fate::Ended(Reason::Retired),
+        Some(State::Held) => Fate::Ended(Reason::HeldSourceForgotten),
+        Some(State::Forgotten) => Fate::Ended(Reason::Forgotten),
+    })
+}

@@ -1,0 +1,249 @@
+//! Carries what the store wrote to whatever is derived from it: the keyword index on disk, the
+//! partitions in memory. It pulls, in the order of writes, and needs no notification to be correct.
+//!
+//! It decides nothing: applying the same change twice is applying it once, and a rebuild is the same
+//! walk from zero.
+
+mod check;
+mod leases;
+mod partitions;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+use crate::change::{Change, DocId, Seq};
+use crate::error::{Error, Result};
+use crate::index::keyword::{self, Condition, Entry, KeywordIndex, View, Writer};
+use crate::store::{Snapshot, Store, create_private_folder};
+use crate::text::terms;
+
+pub use leases::Holder;
+use leases::Leases;
+pub use partitions::{Partitions, TermCounts};
+
+/// How many changes are applied between two commits: it bounds the memory of a rebuild.
+const BATCH: usize = 2048;
+/// How many changes may wait before an index commit repays itself. Until then they are searched
+/// directly, which costs about 20 microseconds each.
+pub const BACKLOG_MAX: u64 = 512;
+/// How long cleaning up waits for another process to let go before it reports what is left.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The derived side of a store, in one process.
+pub struct Relay {
+    folder: PathBuf,
+    keyword: RwLock<KeywordIndex>,
+    leases: Leases,
+    partitions: Partitions,
+    /// The generation that the last purge of this process made.
+    purged: AtomicU64,
+}
+
+/// What a drain did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    /// The keyword index has everything up to that write.
+    Upto(Seq),
+    /// Another process is writing the index.
+    Busy,
+}
+
+/// What keeps a purge from being finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purged {
+    /// No file of the index holds anything of what was removed.
+    Clean,
+    /// Another process is writing the index.
+    Busy,
+    /// These processes still have old files open.
+    Held(Vec<Holder>),
+}
+
+impl Relay {
+    /// Opens what is derived from a store. Whatever is missing, damaged or of a history that this store
+    /// does not have is begun anew; the second value tells why, if there was something to begin anew.
+    pub fn open(store: &Store) -> Result<(Relay, Option<String>)> {
+        let folder = store.derived_folder().join("keyword");
+        create_private_folder(&folder)?;
+        let opened = KeywordIndex::open(&folder)?;
+        let last = store.snapshot()?.last()?;
+        let mut why = match opened.condition {
+            Condition::Found => None,
+            Condition::Created if last == Seq(0) => None,
+            Condition::Created => Some("the keyword index was missing".to_owned()),
+            Condition::Discarded { why } => Some(why),
+            Condition::Awaited { why } => Some(why),
+        };
+        if opened.index.watermark() > last.0 {
+            // An index from the future: the database was put back to an earlier state.
+            why = Some("the keyword index knew writes that the store does not have".to_owned());
+            if let Some(mut writer) = Writer::open(&folder)? {
+                writer.clear()?;
+                writer.commit(0)?;
+                writer.purge()?;
+            }
+            opened.index.reload()?;
+        }
+        let relay = Relay {
+            leases: Leases::open(&store.derived_folder().join("leases"))?,
+            folder,
+            keyword: RwLock::new(opened.index),
+            partitions: Partitions::default(),
+            purged: AtomicU64::new(0),
+        };
+        relay.renew_lease()?;
+        Ok((relay, why))
+    }
+
+    /// Picks up what another process committed, and lets go of older files. Cheap when there is nothing.
+    pub fn refresh(&self) -> Result<()> {
+        let failed = self.keyword().reload().is_err();
+        if failed {
+            // Gone or damaged while in use: begin anew, like at the start.
+            let opened = KeywordIndex::open(&self.folder)?;
+            *self.keyword.write().unwrap_or_else(std::sync::PoisonError::into_inner) = opened.index;
+        }
+        self.renew_lease()
+    }
+
+    /// The keyword index as it was last loaded.
+    pub fn view(&self) -> View {
+        self.keyword().view()
+    }
+
+    /// The partitions of namespaces, kept equal to the store.
+    pub fn partitions(&self) -> &Partitions {
+        &self.partitions
+    }
+
+    /// How many writes the keyword index has yet to apply.
+    pub fn backlog(&self, store: &Store) -> Result<u64> {
+        Ok(store.snapshot()?.last()?.0.saturating_sub(self.keyword().watermark()))
+    }
+
+    /// Applies everything that the store wrote to the keyword index. `progress` is told how far it is.
+    pub fn drain(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
+        let Some(mut writer) = Writer::open(&self.folder)? else {
+            return Ok(Drained::Busy);
+        };
+        let upto = self.apply(store, &mut writer, progress)?;
+        drop(writer);
+        self.refresh()?;
+        Ok(Drained::Upto(upto))
+    }
+
+    /// Builds the keyword index anew from the store.
+    pub fn rebuild(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
+        let Some(mut writer) = Writer::open(&self.folder)? else {
+            return Ok(Drained::Busy);
+        };
+        writer.clear()?;
+        writer.commit(0)?;
+        let upto = self.apply(store, &mut writer, progress)?;
+        writer.purge()?;
+        drop(writer);
+        self.partitions.clear();
+        self.refresh()?;
+        Ok(Drained::Upto(upto))
+    }
+
+    /// Applies everything, then rewrites the index so that no file holds a term of what was removed,
+    /// and waits for every process to let go of the files that did.
+    pub fn purge(&self, store: &Store) -> Result<Purged> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut writer = loop {
+            match Writer::open(&self.folder)? {
+                Some(writer) => break writer,
+                None if Instant::now() > deadline => return Ok(Purged::Busy),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        self.apply(store, &mut writer, &mut |_, _| {})?;
+        // Repeated with nothing written since, it must not make another generation: whoever let go of the
+        // old files for the last one would have to do it again, and a repeated request would never end.
+        let purged = self.purged.load(Ordering::Acquire);
+        let generation = if writer.generation() == purged { purged } else { writer.purge()? };
+        self.purged.store(generation, Ordering::Release);
+        make_private(&self.folder)?;
+        drop(writer);
+        loop {
+            self.refresh()?;
+            let holders = self.leases.older_than(generation)?;
+            if holders.is_empty() && self.keyword().oldest_generation() >= generation {
+                return Ok(Purged::Clean);
+            }
+            if Instant::now() > deadline {
+                return Ok(Purged::Held(holders));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn apply(&self, store: &Store, writer: &mut Writer, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Seq> {
+        loop {
+            let snapshot = store.snapshot()?;
+            let (from, last) = (Seq(writer.watermark()), snapshot.last()?);
+            let changes = snapshot.changes_anywhere(from, BATCH)?;
+            let Some(upto) = changes.last().map(|change| change.seq) else {
+                return Ok(from);
+            };
+            let mut entries = Vec::new();
+            for change in &changes {
+                entries_of(&snapshot, change, &mut entries)?;
+            }
+            writer.apply(entries)?;
+            writer.commit(upto.0)?;
+            make_private(&self.folder)?;
+            progress(upto, last);
+        }
+    }
+
+    fn keyword(&self) -> RwLockReadGuard<'_, KeywordIndex> {
+        self.keyword.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn renew_lease(&self) -> Result<()> {
+        self.leases.renew(self.keyword().oldest_generation())
+    }
+}
+
+/// The index library makes its files with the process's mask; whatever that is, they are for nobody else.
+#[cfg(unix)]
+fn make_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        let private = std::fs::Permissions::from_mode(0o600);
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_file() && found.permissions().mode() & 0o777 != 0o600 => {
+                std::fs::set_permissions(&path, private).map_err(Error::io(&path))?;
+            }
+            // Collected meanwhile, or nothing to do.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// What one change means for the keyword index. A document that has gone out of force since is left
+/// out; the change that took it out comes later and finds nothing.
+fn entries_of(snapshot: &Snapshot<'_>, change: &Change, entries: &mut Vec<Entry>) -> Result<()> {
+    if let Some(DocId(doc)) = change.removed {
+        entries.push(Entry::Remove { doc });
+    }
+    if let Some(doc) = change.added
+        && let Some((namespace, sensitivity)) = snapshot.partition_of(doc)?
+        && let Some(record) = snapshot.record(doc)?
+    {
+        let partition = keyword::Partition { namespace: namespace.0, class: sensitivity as u8 };
+        entries.push(Entry::Add { doc: doc.0, partition, terms: terms(&record.indexed_text()) });
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Opens a connection the way every connection to a store must be opened, and checks that it is.
+//! Knows SQLite's settings, not the schema.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Result};
+
+/// SQLite releases before this one can corrupt a WAL database written by two connections at once.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+/// How long a statement waits for another process's lock before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many prepared statements a connection keeps: more than there are, since preparing one again costs
+/// several times what running it does.
+const STATEMENTS_KEPT: usize = 128;
+/// The page size of new databases: a vector of 384 numbers fits into one page without overflow.
+const PAGE_BYTES: u32 = 8192;
+
+/// Which journal a database uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Journal {
+    /// Readers beside one writer: the store itself.
+    Wal,
+    /// A single small file: the ledger and the traces.
+    Truncate,
+}
+
+/// Opens the database at `path`, creating it when it is missing, and sets and checks what durability
+/// and erasure rest on. They hold per connection, so every connection comes from here.
+pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
+    if rusqlite::version_number() < SQLITE_VERSION_MIN {
+        return Err(Error::Corrupt(format!(
+            "SQLite {} can corrupt a WAL; 3.51.3 is needed",
+            rusqlite::version()
+        )));
+    }
+    create_private(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| unreadable(path, error))?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    let mode = match journal {
+        Journal::Wal => "wal",
+        Journal::Truncate => "truncate",
+    };
+    let in_force: String = connection
+        .pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
+        .map_err(|error| unreadable(path, error))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Nothing may spill outside the store's folder, and a hostile file may run nothing.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    // Without it a statement is planned again whenever a value is bound to it, which takes longer than
+    // running it: half of a recall's time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "cache_size", -16_384)?;
+    check(&connection, mode, &in_force)?;
+    Ok(connection)
+}
+
+fn check(connection: &Connection, mode: &str, in_force: &str) -> Result<()> {
+    let setting = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let holds = in_force == mode
+        && setting("synchronous")? == 2
+        && setting("secure_delete")? == 1
+        && setting("foreign_keys")? == 1;
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::Corrupt("SQLite did not take the settings that durability needs".to_owned()))
+    }
+}
+
+/// Creates the file with mode 0600 before SQLite would create it with the process's mask; the journal
+/// files take over the mode of the database.
+fn create_private(path: &Path) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::io(path)(error)),
+    }
+}
+
+/// A file that is no database is the operator's to look at; nothing is overwritten.
+fn unreadable(path: &Path, error: rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
+            Error::Corrupt(format!("{} is not a sound database: {error}", path.display()))
+        }
+        _ => error.into(),
+    }
+}

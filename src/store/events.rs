@@ -1,0 +1,167 @@
+//! The one order of writes: appends events, chains their hashes, and checks the chain.
+//! An event says what happened to which memory; it carries no text.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::change::{Change, DocId, NamespaceId, Seq};
+use crate::clock::Timestamp;
+use crate::error::Result;
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event<'a> {
+    pub at: Timestamp,
+    pub namespace: NamespaceId,
+    pub what: &'a str,
+    pub memory_id: Option<&'a str>,
+    pub record_id: Option<&'a str>,
+    pub version: Option<u32>,
+    pub added: Option<DocId>,
+    pub removed: Option<DocId>,
+    pub reason: Option<&'a str>,
+    pub digest: Option<[u8; 16]>,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn new(at: Timestamp, namespace: NamespaceId, what: &'a str) -> Event<'a> {
+        Event {
+            at,
+            namespace,
+            what,
+            memory_id: None,
+            record_id: None,
+            version: None,
+            added: None,
+            removed: None,
+            reason: None,
+            digest: None,
+        }
+    }
+
+    /// The hash of this event behind the one before it: each field with a mark for absent or its
+    /// length, so that no two events meet.
+    fn hash(&self, previous: &[u8], seq: i64) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        let mut put = |bytes: Option<&[u8]>| match bytes {
+            None => drop(hasher.update(&[0])),
+            Some(bytes) => {
+                hasher.update(&[1]).update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+            }
+        };
+        put(Some(previous));
+        put(Some(&seq.to_le_bytes()));
+        put(Some(&self.at.as_micros().to_le_bytes()));
+        put(Some(&self.namespace.0.to_le_bytes()));
+        for text in [Some(self.what), self.memory_id, self.record_id, self.reason] {
+            put(text.map(str::as_bytes));
+        }
+        put(self.version.map(u32::to_le_bytes).as_ref().map(<[u8; 4]>::as_slice));
+        for doc in [self.added, self.removed] {
+            put(doc.map(|doc| doc.0.to_le_bytes()).as_ref().map(<[u8; 8]>::as_slice));
+        }
+        put(self.digest.as_ref().map(<[u8; 16]>::as_slice));
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Appends an event and moves the namespace's revision to it.
+pub(super) fn append(connection: &Connection, event: &Event<'_>) -> Result<Seq> {
+    let last: Option<(i64, Vec<u8>)> = connection
+        .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (seq, previous) = last.map_or((1, vec![0; 32]), |(seq, hash)| (seq + 1, hash));
+    let doc = |doc: Option<DocId>| doc.map(|doc| doc.0 as i64);
+    connection
+        .prepare_cached(
+            "INSERT INTO events
+                 (seq, at, namespace, type, memory_id, record_id, version, added, removed, reason, digest, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?
+        .execute(params![
+            seq,
+            event.at.as_micros(),
+            event.namespace.0,
+            event.what,
+            event.memory_id,
+            event.record_id,
+            event.version,
+            doc(event.added),
+            doc(event.removed),
+            event.reason,
+            event.digest.as_ref().map(<[u8; 16]>::as_slice),
+            event.hash(&previous, seq).as_slice(),
+        ])?;
+    connection
+        .prepare_cached("UPDATE namespaces SET revision = ?2 WHERE id = ?1")?
+        .execute(params![event.namespace.0, seq])?;
+    Ok(Seq(seq as u64))
+}
+
+/// Walks the chain from its start; names the first event whose hash does not follow.
+pub(super) fn broken_at(connection: &Connection) -> Result<Option<Seq>> {
+    let mut statement = connection.prepare(
+        "SELECT seq, at, namespace, type, memory_id, record_id, version, added, removed, reason, digest, hash
+         FROM events ORDER BY seq",
+    )?;
+    let mut rows = statement.query([])?;
+    let (mut previous, mut expected) = (vec![0; 32], 1);
+    while let Some(row) = rows.next()? {
+        let seq: i64 = row.get(0)?;
+        let (what, memory_id): (String, Option<String>) = (row.get(3)?, row.get(4)?);
+        let (record_id, reason): (Option<String>, Option<String>) = (row.get(5)?, row.get(9)?);
+        let doc = |column: usize| {
+            Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|id| DocId(id as u64)))
+        };
+        let event = Event {
+            at: Timestamp::from_micros(row.get(1)?)?,
+            namespace: NamespaceId(row.get(2)?),
+            what: &what,
+            memory_id: memory_id.as_deref(),
+            record_id: record_id.as_deref(),
+            version: row.get(6)?,
+            added: doc(7)?,
+            removed: doc(8)?,
+            reason: reason.as_deref(),
+            digest: row.get(10)?,
+        };
+        let hash: Vec<u8> = row.get(11)?;
+        if seq != expected || event.hash(&previous, seq)[..] != hash[..] {
+            return Ok(Some(Seq(expected as u64)));
+        }
+        (previous, expected) = (hash, seq + 1);
+    }
+    Ok(None)
+}
+
+/// What changed in a namespace after `after`, oldest first; only changes of what is in force.
+pub(super) fn changes(connection: &Connection, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, added, removed FROM events
+         WHERE namespace = ?1 AND seq > ?2 AND (added IS NOT NULL OR removed IS NOT NULL) ORDER BY seq",
+    )?;
+    let changes = statement.query_map(params![namespace.0, after.0 as i64], change)?;
+    Ok(changes.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The next changes anywhere after `after`, oldest first, at most `limit`.
+pub(super) fn changes_anywhere(connection: &Connection, after: Seq, limit: usize) -> Result<Vec<Change>> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq, added, removed FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let changes = statement.query_map(params![after.0 as i64, limit as i64], change)?;
+    Ok(changes.collect::<rusqlite::Result<_>>()?)
+}
+
+fn change(row: &rusqlite::Row<'_>) -> rusqlite::Result<Change> {
+    let doc = |column: usize| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|id| DocId(id as u64)))
+    };
+    Ok(Change { seq: Seq(row.get::<_, i64>(0)? as u64), added: doc(1)?, removed: doc(2)? })
+}
+
+/// The position of the last event.
+pub(super) fn last(connection: &Connection) -> Result<Seq> {
+    let seq: Option<i64> =
+        connection.prepare_cached("SELECT max(seq) FROM events")?.query_row([], |row| row.get(0))?;
+    Ok(Seq(seq.unwrap_or(0) as u64))
+}

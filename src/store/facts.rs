@@ -1,0 +1,185 @@
+//! Gathers what the store knows that bears on a proposal. It collects and decides nothing.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::rows;
+use super::secret::{Digest, Of, Secret};
+use super::writing::find_namespace;
+use crate::change::{DocId, NamespaceId};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::gate::{Facts, Proposal};
+use crate::record::{Candidate, Cardinality, Record, Source, State};
+use crate::text::canonical;
+
+/// The subject's digest within its namespace; none where the subject does not name one memory.
+pub(super) fn subject_key(secret: &Secret, candidate: &Candidate) -> Option<Digest> {
+    match (&candidate.subject, candidate.cardinality) {
+        (Some(subject), Cardinality::Single) => Some(secret.digest(Of::Subject, &[&canonical(subject)])),
+        _ => None,
+    }
+}
+
+/// The digest by which equal statements find each other: what it is about and what it says.
+pub(super) fn text_key(secret: &Secret, subject: Option<&str>, content: &str) -> Digest {
+    secret.digest(Of::Text, &[&subject.map_or_else(String::new, canonical), &canonical(content)])
+}
+
+pub(super) fn source_key(secret: &Secret, source: &Source) -> Digest {
+    secret.digest(Of::Source, &[&source.id])
+}
+
+/// The digest of a place in a source; none for a source without places.
+pub(super) fn place_key(secret: &Secret, source: &Source) -> Option<Digest> {
+    source.locator.as_ref().map(|locator| secret.digest(Of::Place, &[&source.id, locator]))
+}
+
+/// Everything the gates need to know about a proposal.
+pub(super) fn gather(connection: &Connection, secret: &Secret, proposal: Proposal<'_>) -> Result<Facts> {
+    let candidate = proposal.candidate;
+    let derived_from = derived_from(connection, proposal)?;
+    let Some(namespace) = find_namespace(connection, proposal.namespace())? else {
+        return Ok(Facts { derived_from, ..Facts::default() });
+    };
+    let subject = subject_key(secret, candidate);
+    let text = text_key(secret, candidate.subject.as_deref(), &candidate.content);
+    let (forgotten_at, forgotten_source) =
+        forgotten(connection, secret, namespace, candidate, subject, text)?;
+    Ok(Facts {
+        source_withdrawn: source_withdrawn(connection, namespace, candidate.source.as_ref())?,
+        forgotten_at,
+        forgotten_source,
+        same_text: same_text(connection, namespace, proposal, text)?,
+        current: match subject {
+            Some(subject) => current_of_subject(connection, namespace, candidate, subject)?,
+            None => None,
+        },
+        derived_from,
+    })
+}
+
+fn derived_from(connection: &Connection, proposal: Proposal<'_>) -> Result<Vec<Record>> {
+    let scope = proposal.principal.scope();
+    let mut all = Vec::new();
+    for id in &proposal.candidate.derived_from {
+        let doc: Option<i64> = connection
+            .prepare_cached("SELECT id FROM records WHERE record_id = ?1 AND state = 'current'")?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?;
+        let record = doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten();
+        all.extend(record.filter(|record| {
+            scope.sees(&record.namespace) && record.sensitivity <= proposal.principal.clearance
+        }));
+    }
+    Ok(all)
+}
+
+fn source_withdrawn(
+    connection: &Connection,
+    namespace: NamespaceId,
+    source: Option<&Source>,
+) -> Result<bool> {
+    let Some(source) = source else {
+        return Ok(false);
+    };
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM blocked_sources WHERE namespace = ?1 AND source = ?2")?
+        .exists(params![namespace.0, source.id])?)
+}
+
+/// When this memory, or this text, was last forgotten here; and whether the candidate's source is one
+/// that the forgotten memory rested on.
+fn forgotten(
+    connection: &Connection,
+    secret: &Secret,
+    namespace: NamespaceId,
+    candidate: &Candidate,
+    subject: Option<Digest>,
+    text: Digest,
+) -> Result<(Option<Timestamp>, bool)> {
+    let mut tombstones = Vec::new();
+    let mut statement = connection.prepare_cached(
+        "SELECT t.id, t.forgotten_at FROM tombstones t JOIN memories m ON m.memory_id = t.memory_id
+         WHERE m.namespace = ?1 AND m.kind = ?2 AND m.subject_key = ?3
+         UNION
+         SELECT t.id, t.forgotten_at FROM tombstones t JOIN tombstone_marks k ON k.tombstone = t.id
+         WHERE k.namespace = ?1 AND k.kind = 'text' AND k.digest = ?4",
+    )?;
+    let subject = subject.as_ref().map(Digest::as_slice);
+    let mut found = statement.query(params![namespace.0, candidate.kind.code(), subject, text.as_slice()])?;
+    while let Some(row) = found.next()? {
+        tombstones.push((row.get::<_, i64>(0)?, Timestamp::from_micros(row.get(1)?)?));
+    }
+    let latest = tombstones.iter().map(|(_, at)| *at).max();
+    let Some(source) = &candidate.source else {
+        return Ok((latest, false));
+    };
+    let mut mark = connection.prepare_cached(
+        "SELECT 1 FROM tombstone_marks
+         WHERE namespace = ?1 AND kind = ?2 AND digest = ?3 AND (?4 IS NULL OR tombstone = ?4)",
+    )?;
+    let place = place_key(secret, source);
+    // The very place that a forgotten memory rested on stays out, whatever is made of it.
+    if let Some(place) = &place
+        && mark.exists(params![namespace.0, "place", place.as_slice(), None::<i64>])?
+    {
+        return Ok((latest, true));
+    }
+    // A source as a whole stays out for that memory only, since one conversation holds many. Another
+    // place in it is another statement, unless the forgotten one named none.
+    let kind = if place.is_some() { "whole" } else { "source" };
+    let whole = source_key(secret, source);
+    for (tombstone, _) in &tombstones {
+        if mark.exists(params![namespace.0, kind, whole.as_slice(), Some(tombstone)])? {
+            return Ok((latest, true));
+        }
+    }
+    Ok((latest, false))
+}
+
+/// The record in force with the same subject, kind and text. Found by digest, decided by text. One that has
+/// expired is no longer the same as what is said to hold now.
+fn same_text(
+    connection: &Connection,
+    namespace: NamespaceId,
+    proposal: Proposal<'_>,
+    text: Digest,
+) -> Result<Option<Record>> {
+    let candidate = proposal.candidate;
+    let holds = candidate.expires_at.is_none_or(|end| end > proposal.now);
+    let lapsed = |record: &Record| holds && record.expires_at.is_some_and(|end| end <= proposal.now);
+    let mut statement = connection.prepare_cached(
+        "SELECT r.id FROM contents c JOIN records r ON r.id = c.record
+         WHERE c.namespace = ?1 AND c.text_key = ?2 AND r.state = 'current' AND r.kind = ?3 ORDER BY r.id",
+    )?;
+    let docs = statement
+        .query_map(params![namespace.0, text.as_slice(), candidate.kind.code()], |row| row.get::<_, i64>(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    for doc in docs {
+        if let Some(record) = rows::record(connection, DocId(doc as u64))?
+            && canonical(&record.content) == canonical(&candidate.content)
+            && record.episode == candidate.episode
+            && !lapsed(&record)
+        {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
+}
+
+fn current_of_subject(
+    connection: &Connection,
+    namespace: NamespaceId,
+    candidate: &Candidate,
+    subject: Digest,
+) -> Result<Option<Record>> {
+    let doc: Option<i64> = connection
+        .prepare_cached(
+            "SELECT r.id FROM memories m JOIN records r ON r.memory = m.id AND r.state IN ('current', 'held')
+             WHERE m.namespace = ?1 AND m.kind = ?2 AND m.subject_key = ?3",
+        )?
+        .query_row(params![namespace.0, candidate.kind.code(), subject.as_slice()], |row| row.get(0))
+        .optional()?;
+    let record = doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten();
+    Ok(record.filter(|record| record.state == State::Current || record.state == State::Held))
+}

@@ -1,0 +1,202 @@
+//! What forgetting handed back, and how far its clean-up has come. Knows the job's row, not the work.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::erase::{Erased, Selector};
+use super::ledger::Blocked;
+use super::writing::{Writing, find_namespace};
+use super::{Snapshot, Store, lock};
+use crate::change::Seq;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::namespace::{Namespace, Scope};
+use crate::words::words;
+
+words! {
+    /// How far a deletion has come.
+    JobState("state") {
+        /// The tombstone is set and the content erased: recall returns nothing of it any more.
+        Revoked = "revoked",
+        /// Every derived copy is gone and the journal is empty.
+        Completed = "completed",
+    }
+}
+
+/// A deletion: what was asked, what was erased, how far the clean-up has come. No content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The receipt's id.
+    pub receipt_id: String,
+    /// The caller's id of the request.
+    pub request_id: Option<String>,
+    /// How far it has come.
+    pub state: JobState,
+    /// The last event of the erasure: what every index must have applied.
+    pub seq: Seq,
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// When the clean-up ended.
+    pub finished_at: Option<Timestamp>,
+    /// Reason, ids and counts, as JSON.
+    pub body: serde_json::Value,
+}
+
+impl Writing<'_> {
+    /// The job that an earlier request of the same id made, and whether it was for the same target.
+    pub fn job_of_request(
+        &self,
+        namespace: &Namespace,
+        request_id: &str,
+        selector: &Selector,
+    ) -> Result<Option<(Job, bool)>> {
+        let Some(place) = find_namespace(self.connection(), namespace)? else {
+            return Ok(None);
+        };
+        let target = self.selector_digest(selector);
+        let found: Option<(String, [u8; 16])> = self
+            .connection()
+            .prepare_cached(
+                "SELECT receipt_id, target FROM deletion_jobs WHERE namespace = ?1 AND request_id = ?2",
+            )?
+            .query_row(params![place.0, request_id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        match found {
+            Some((receipt, before)) => {
+                Ok(job(self.connection(), &receipt)?.map(|job| (job, before == target)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The last job for the same target, whatever request made it.
+    pub fn job_of_target(&self, namespace: &Namespace, selector: &Selector) -> Result<Option<Job>> {
+        let Some(place) = find_namespace(self.connection(), namespace)? else {
+            return Ok(None);
+        };
+        let target = self.selector_digest(selector);
+        let receipt: Option<String> = self
+            .connection()
+            .prepare_cached(
+                "SELECT receipt_id FROM deletion_jobs WHERE namespace = ?1 AND target = ?2 ORDER BY seq DESC LIMIT 1",
+            )?
+            .query_row(params![place.0, target.as_slice()], |row| row.get(0))
+            .optional()?;
+        receipt.map_or(Ok(None), |receipt| job(self.connection(), &receipt))
+    }
+
+    /// Notes a deletion whose erasure is part of this transaction.
+    pub fn open_job(
+        &self,
+        namespace: &Namespace,
+        selector: &Selector,
+        receipt_id: &str,
+        request_id: Option<&str>,
+        seq: Seq,
+        body: &serde_json::Value,
+    ) -> Result<()> {
+        let place = self.namespace(namespace)?;
+        self.connection()
+            .prepare_cached(
+                "INSERT INTO deletion_jobs (receipt_id, namespace, request_id, target, state, seq, requested_at, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![
+                receipt_id,
+                place.0,
+                request_id,
+                self.selector_digest(selector).as_slice(),
+                JobState::Revoked.code(),
+                seq.0 as i64,
+                self.now.as_micros(),
+                body.to_string()
+            ])?;
+        Ok(())
+    }
+
+    /// Notes that everything up to `seq` is clean.
+    pub fn finish_jobs(&self, seq: Seq) -> Result<()> {
+        self.connection()
+            .prepare_cached(
+                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2 WHERE state <> ?1 AND seq <= ?3",
+            )?
+            .execute(params![JobState::Completed.code(), self.now.as_micros(), seq.0 as i64])?;
+        Ok(())
+    }
+}
+
+impl Snapshot<'_> {
+    /// Deletions whose clean-up has not ended, oldest first; whoever asked for them.
+    pub(crate) fn open_jobs(&self) -> Result<Vec<Job>> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT receipt_id FROM deletion_jobs WHERE state <> 'completed' ORDER BY seq")?;
+        let receipts =
+            statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut jobs = Vec::new();
+        for receipt in receipts {
+            jobs.extend(job(self.connection(), &receipt)?);
+        }
+        Ok(jobs)
+    }
+
+    /// How many deletions in a caller's scope are not cleaned up yet.
+    pub fn open_jobs_in(&self, scope: &Scope) -> Result<u64> {
+        let mut open = 0;
+        for place in self.places(scope)? {
+            let here: i64 = self
+                .connection()
+                .prepare_cached(
+                    "SELECT count(*) FROM deletion_jobs WHERE namespace = ?1 AND state <> 'completed'",
+                )?
+                .query_row([place.id.0], |row| row.get(0))?;
+            open += here as u64;
+        }
+        Ok(open)
+    }
+
+    /// The job of a receipt; whoever asks.
+    pub(crate) fn job(&self, receipt_id: &str) -> Result<Option<Job>> {
+        job(self.connection(), receipt_id)
+    }
+}
+
+impl Store {
+    /// Enters an erasure in the ledger. Called after its commit and before it is acknowledged; a crash
+    /// in between is made good when the store is opened.
+    pub fn enter_in_ledger(
+        &self,
+        namespace: &Namespace,
+        selector: &Selector,
+        erased: &Erased,
+        now: Timestamp,
+    ) -> Result<()> {
+        let sources = match selector {
+            Selector::Source(source) => {
+                vec![Blocked { namespace: namespace.clone(), source: source.clone(), blocked_at: now }]
+            }
+            Selector::Memory(_) | Selector::Subject(_) | Selector::Everything => Vec::new(),
+        };
+        lock(&self.ledger).add(&erased.tombstones, &sources)
+    }
+}
+
+fn job(connection: &Connection, receipt_id: &str) -> Result<Option<Job>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT receipt_id, request_id, state, seq, requested_at, finished_at, body FROM deletion_jobs WHERE receipt_id = ?1",
+    )?;
+    let mut rows = statement.query([receipt_id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let body: String = row.get(6)?;
+    Ok(Some(Job {
+        receipt_id: row.get(0)?,
+        request_id: row.get(1)?,
+        state: super::rows::code(row, 2)?,
+        seq: Seq(row.get::<_, i64>(3)? as u64),
+        requested_at: Timestamp::from_micros(row.get(4)?)?,
+        finished_at: row.get::<_, Option<i64>>(5)?.map(Timestamp::from_micros).transpose()?,
+        body: serde_json::from_str(&body)
+            .map_err(|_| Error::Corrupt("a deletion job's body is no JSON".to_owned()))?,
+    }))
+}

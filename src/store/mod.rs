@@ -1,0 +1,185 @@
+//! The only truth: what was remembered, corrected and forgotten, in SQLite. Reads happen in a
+//! [`Snapshot`], writes in a [`Writing`]; nothing else reaches the database.
+//!
+//! It knows no index, no model and no ranking. It is handed what the gates admitted.
+
+mod append;
+mod check;
+mod connection;
+mod erase;
+mod events;
+mod facts;
+mod filter;
+mod history;
+mod idempotency;
+mod ids;
+mod jobs;
+mod ledger;
+mod models;
+mod queue;
+mod replay;
+mod rows;
+mod schema;
+mod secret;
+mod snapshot;
+mod traces;
+mod writing;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+
+pub use append::{Vectors, Written};
+pub use check::Finding;
+pub use erase::{Erased, Selector};
+pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};
+pub use history::{AsOf, HistoryEntry};
+pub use idempotency::Seen;
+pub(crate) use ids::minted;
+pub use jobs::{Job, JobState};
+pub use models::{ModelId, ModelRow, Standing};
+pub use queue::Waiting;
+pub use snapshot::{Place, Snapshot};
+pub use traces::{TraceStore, TraceSummary};
+pub use writing::Writing;
+
+use ledger::Ledger;
+use secret::Secret;
+
+const DATABASE_FILE: &str = "recordari.db";
+/// How many idle reading connections are kept: one per thread of a busy program, about.
+const READERS_KEPT: usize = 8;
+
+/// A store in its folder.
+pub struct Store {
+    folder: PathBuf,
+    secret: Secret,
+    ledger: Mutex<Ledger>,
+    writer: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+    /// Set when a commit failed at the disk: whether it will be there after a crash is unknown, and
+    /// only opening the store again can tell. Retrying a failed sync can report success falsely.
+    poisoned: AtomicBool,
+}
+
+/// What opening a store found and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// The store was not there and was created.
+    pub created: bool,
+    /// The store's key was missing and a new one was made: memories forgotten before can be kept out
+    /// by id and source only, no longer by their text.
+    pub new_key: bool,
+    /// So many memories were forgotten again, because the database was older than the ledger.
+    pub forgotten_again: usize,
+}
+
+impl Store {
+    /// Opens the store in `folder`, creating folder and store when they are missing.
+    ///
+    /// # Errors
+    /// `Io` or `Database` when it can't be read or written, `FormatTooNew` when a newer version wrote
+    /// it, `Corrupt` when it is not sound.
+    pub fn open(folder: &Path, now: Timestamp) -> Result<(Store, Opened)> {
+        create_private_folder(folder)?;
+        let existed = folder.join(DATABASE_FILE).exists();
+        let mut writer = connection::open(&folder.join(DATABASE_FILE), connection::Journal::Wal)?;
+        schema::migrate(&mut writer)?;
+        let (secret, key_is_new) = Secret::open(folder)?;
+        let store = Store {
+            folder: folder.to_owned(),
+            secret,
+            ledger: Mutex::new(Ledger::open(folder)?),
+            writer: Mutex::new(writer),
+            readers: Mutex::new(Vec::new()),
+            poisoned: AtomicBool::new(false),
+        };
+        let new_key = replay::adopt_key(&store)? && existed && key_is_new;
+        let forgotten_again = replay::replay_ledger(&store, now)?;
+        Ok((store, Opened { created: !existed, new_key, forgotten_again }))
+    }
+
+    /// The folder that the store lies in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder for what can be derived again.
+    pub fn derived_folder(&self) -> PathBuf {
+        self.folder.join("derived")
+    }
+
+    /// A view of the store as it is now; it does not change while it is held.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        let idle = lock(&self.readers).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => connection::open(&self.folder.join(DATABASE_FILE), connection::Journal::Wal)?,
+        };
+        Snapshot::begin(self, connection)
+    }
+
+    /// Runs one immediate transaction: everything in `work` happens, durably, or nothing does.
+    ///
+    /// # Errors
+    /// What `work` returns; `Locked` when another process writes for too long; `Database` when the disk
+    /// fails, after which this store refuses writes until it is opened again.
+    pub fn write<T>(&self, now: Timestamp, work: impl FnOnce(&Writing<'_>) -> Result<T>) -> Result<T> {
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Err(Error::Database("an earlier write failed at the disk; open the store again".into()));
+        }
+        let mut writer = lock(&self.writer);
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = work(&Writing::new(&transaction, &self.secret, now))?;
+        if let Err(error) = transaction.commit() {
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure) {
+                self.poisoned.store(true, Ordering::SeqCst);
+            }
+            return Err(error.into());
+        }
+        Ok(done)
+    }
+
+    /// Runs `work` as [`Store::write`] does and takes everything back: what would happen, without it happening.
+    pub fn rehearse<T>(&self, now: Timestamp, work: impl FnOnce(&Writing<'_>) -> Result<T>) -> Result<T> {
+        let mut writer = lock(&self.writer);
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let seen = work(&Writing::new(&transaction, &self.secret, now))?;
+        transaction.rollback()?;
+        Ok(seen)
+    }
+
+    /// Copies what the journal holds into the database and empties it, so that erased bytes are in
+    /// neither. False when another process reads and it could not be emptied.
+    pub fn truncate_journal(&self) -> Result<bool> {
+        let writer = lock(&self.writer);
+        let busy: i64 = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        Ok(busy == 0)
+    }
+
+    fn give_back(&self, connection: Connection) {
+        let mut readers = lock(&self.readers);
+        if readers.len() < READERS_KEPT {
+            readers.push(connection);
+        }
+    }
+}
+
+/// A panic while the lock was held leaves no half-done state behind: transactions roll back.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a folder, and those above it that are missing, for nobody else to look into.
+pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(Error::io(folder))
+}

@@ -1,0 +1,179 @@
+//! Candidates that wait for a person, with their reason and evidence. Deciding is not done here.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::erase::Selector;
+use super::events::Event;
+use super::facts::text_key;
+use super::writing::Writing;
+use super::{Snapshot, ids, rows};
+use crate::change::NamespaceId;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::gate::Proposal;
+use crate::namespace::{Namespace, Principal};
+use crate::reason::Reason;
+use crate::record::RecordId;
+use crate::text::canonical;
+use crate::trust::{Authority, Sensitivity};
+
+/// A candidate that waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// Its id.
+    pub candidate_id: String,
+    /// Where it would live.
+    pub namespace: Namespace,
+    /// Since when it waits.
+    pub queued_at: Timestamp,
+    /// Why a person has to decide.
+    pub reason: Reason,
+    /// The record in force that it stands against.
+    pub conflict: Option<RecordId>,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// What it says.
+    pub content: String,
+    /// Where it comes from.
+    pub source: String,
+    /// What happened to the evidence.
+    pub authority: Authority,
+    /// How sure the writer was.
+    pub confidence: f64,
+    /// The whole candidate as JSON.
+    pub body: serde_json::Value,
+}
+
+impl Writing<'_> {
+    /// Queues a candidate; the same text from the same source is queued once. Returns its id.
+    pub fn queue(
+        &self,
+        proposal: Proposal<'_>,
+        reason: Reason,
+        conflict: Option<&RecordId>,
+        body: &serde_json::Value,
+    ) -> Result<String> {
+        let candidate = proposal.candidate;
+        let place = self.namespace(proposal.namespace())?;
+        let text = text_key(self.secret, candidate.subject.as_deref(), &candidate.content);
+        let source = candidate.source.as_ref().map(ToString::to_string).unwrap_or_default();
+        let waiting: Option<String> = self
+            .connection()
+            .prepare_cached(
+                "SELECT candidate_id FROM candidates WHERE namespace = ?1 AND text_key = ?2 AND source = ?3",
+            )?
+            .query_row(params![place.0, text.as_slice(), source], |row| row.get(0))
+            .optional()?;
+        if let Some(candidate_id) = waiting {
+            return Ok(candidate_id);
+        }
+        let candidate_id = ids::minted("can", self.now)?;
+        self.connection()
+            .prepare_cached(
+                "INSERT INTO candidates (candidate_id, namespace, queued_at, reason, conflict, subject, source,
+                     sensitivity, text_key, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                candidate_id,
+                place.0,
+                self.now.as_micros(),
+                reason.code(),
+                conflict.map(RecordId::as_str),
+                candidate.subject,
+                source,
+                candidate.sensitivity.code(),
+                text.as_slice(),
+                body.to_string()
+            ])?;
+        self.event(&Event { reason: Some(reason.code()), ..Event::new(self.now, place, "queued") })?;
+        Ok(candidate_id)
+    }
+
+    /// Takes out of the queue what a forgotten subject, source or namespace covers.
+    pub(super) fn drop_candidates(&self, place: NamespaceId, selector: &Selector) -> Result<u64> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT id, subject, source FROM candidates WHERE namespace = ?1")?;
+        let waiting = statement
+            .query_map([place.0], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, String>(2)?))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut dropped = 0;
+        for (id, subject, source) in waiting {
+            let covered = match selector {
+                Selector::Everything => true,
+                Selector::Subject(wanted) => {
+                    subject.is_some_and(|subject| canonical(&subject) == canonical(wanted))
+                }
+                Selector::Source(wanted) => {
+                    crate::record::Source::parse(&source).id == *wanted || source == *wanted
+                }
+                Selector::Memory(memory) => self.is_of_memory(place, memory.as_str(), id)?,
+            };
+            if covered {
+                self.connection().prepare_cached("DELETE FROM candidates WHERE id = ?1")?.execute([id])?;
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Whether a candidate says what a forgotten memory said, or was to take the place of one of its
+    /// versions.
+    fn is_of_memory(&self, place: NamespaceId, memory: &str, candidate: i64) -> Result<bool> {
+        Ok(self
+            .connection()
+            .prepare_cached(
+                "SELECT 1 FROM candidates c WHERE c.id = ?3 AND (
+                     c.conflict IN (SELECT r.record_id FROM records r JOIN memories m ON m.id = r.memory WHERE m.memory_id = ?2)
+                     OR EXISTS (SELECT 1 FROM tombstone_marks k JOIN tombstones t ON t.id = k.tombstone
+                         WHERE t.memory_id = ?2 AND k.namespace = ?1 AND k.kind = 'text' AND k.digest = c.text_key))",
+            )?
+            .exists(params![place.0, memory, candidate])?)
+    }
+}
+
+impl Snapshot<'_> {
+    /// What waits in a caller's scope, oldest first, at most `limit`, and how many there are in all.
+    pub fn waiting(&self, principal: &Principal, limit: usize) -> Result<(Vec<Waiting>, u64)> {
+        let mut all: Vec<(i64, Waiting)> = Vec::new();
+        let mut total = 0;
+        for place in self.places(&principal.scope())? {
+            let mut statement = self.connection().prepare_cached(
+                "SELECT candidate_id, queued_at, reason, conflict, sensitivity, source, body, id FROM candidates
+                 WHERE namespace = ?1 ORDER BY id",
+            )?;
+            let mut found = statement.query([place.id.0])?;
+            while let Some(row) = found.next()? {
+                if rows::code::<Sensitivity>(row, 4)? > principal.clearance {
+                    continue;
+                }
+                total += 1;
+                all.push((row.get(7)?, waiting(row, &place.namespace)?));
+            }
+        }
+        all.sort_by_key(|(order, _)| *order);
+        all.truncate(limit);
+        Ok((all.into_iter().map(|(_, waiting)| waiting).collect(), total))
+    }
+}
+
+fn waiting(row: &rusqlite::Row<'_>, namespace: &Namespace) -> Result<Waiting> {
+    let damaged = || Error::Corrupt("a waiting candidate is damaged".to_owned());
+    let body: serde_json::Value = serde_json::from_str(&row.get::<_, String>(6)?).map_err(|_| damaged())?;
+    let text = |key: &str| body.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    Ok(Waiting {
+        candidate_id: row.get(0)?,
+        namespace: namespace.clone(),
+        queued_at: Timestamp::from_micros(row.get(1)?)?,
+        reason: Reason::from_code(&row.get::<_, String>(2)?).ok_or_else(damaged)?,
+        conflict: row.get::<_, Option<String>>(3)?.map(RecordId::new),
+        subject: text("subject"),
+        content: text("content").ok_or_else(damaged)?,
+        source: row.get(5)?,
+        authority: text("authority").ok_or_else(damaged)?.parse().map_err(|_| damaged())?,
+        confidence: body.get("confidence").and_then(serde_json::Value::as_f64).ok_or_else(damaged)?,
+        body,
+    })
+}

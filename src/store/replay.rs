@@ -1,0 +1,229 @@
+//! What happens when a store is opened: it takes on its key, and is told of everything that its
+//! ledger says was forgotten, so that a restored database brings nothing back.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::events::Event;
+use super::facts::text_key;
+use super::ledger::{Blocked, MARK_KINDS, Tombstone};
+use super::secret::{Of, Secret};
+use super::writing::Writing;
+use super::{Erased, Selector, Store, ids, lock};
+use crate::change::{DocId, NamespaceId};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::namespace::Namespace;
+use crate::text::canonical;
+
+/// The reason that the events of a replayed tombstone carry.
+const REPLAYED: &str = "ledger_replayed";
+
+/// Notes the key's fingerprint; if the database was made with another key, computes every digest of
+/// what is in force anew. True when the key changed.
+pub(super) fn adopt_key(store: &Store) -> Result<bool> {
+    let mut writer = lock(&store.writer);
+    let mine = store.secret.fingerprint();
+    let noted = |connection: &Connection| {
+        connection
+            .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get::<_, String>(0))
+            .optional()
+    };
+    if noted(&writer)?.as_deref() == Some(mine.as_str()) {
+        return Ok(false);
+    }
+    let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let before = noted(&transaction)?;
+    if before.is_some() {
+        rekey(&transaction, &store.secret)?;
+    }
+    transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('secret', ?1)", [&mine])?;
+    transaction.commit()?;
+    Ok(before.is_some_and(|before| before != mine))
+}
+
+fn rekey(connection: &Connection, secret: &Secret) -> Result<()> {
+    let mut statement = connection.prepare(
+        "SELECT r.memory, c.record, c.subject, c.content, m.subject_key IS NOT NULL
+         FROM contents c JOIN records r ON r.id = c.record JOIN memories m ON m.id = r.memory",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (memory, record): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let (subject, content): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+        connection.execute(
+            "UPDATE contents SET text_key = ?2 WHERE record = ?1",
+            params![record, text_key(secret, subject.as_deref(), &content).as_slice()],
+        )?;
+        if let (Some(subject), true) = (&subject, row.get(4)?) {
+            let key = secret.digest(Of::Subject, &[&canonical(subject)]);
+            connection.execute(
+                "UPDATE memories SET subject_key = ?2 WHERE id = ?1",
+                params![memory, key.as_slice()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings database and ledger to the same list of what was forgotten. Tells how many memories the
+/// database still had.
+pub(super) fn replay_ledger(store: &Store, now: Timestamp) -> Result<usize> {
+    let (tombstones, sources) = {
+        let ledger = lock(&store.ledger);
+        let writer = lock(&store.writer);
+        let count = |sql: &str| writer.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let here =
+            (count("SELECT count(*) FROM tombstones")?, count("SELECT count(*) FROM blocked_sources")?);
+        if here == ledger.counts()? {
+            return Ok(0);
+        }
+        (ledger.tombstones()?, ledger.sources()?)
+    };
+    let forgotten_again = store.write(now, |writing| {
+        let mut again = 0;
+        for tombstone in &tombstones {
+            again += usize::from(writing.bury_again(tombstone)?);
+        }
+        for blocked in &sources {
+            let place = writing.namespace(&blocked.namespace)?;
+            let selector = Selector::Source(blocked.source.clone());
+            let receipt = ids::minted("rcp", now)?;
+            writing.connection().execute(
+                "INSERT OR IGNORE INTO blocked_sources (namespace, source, blocked_at) VALUES (?1, ?2, ?3)",
+                params![place.0, blocked.source, blocked.blocked_at.as_micros()],
+            )?;
+            let erased = writing.erase(&blocked.namespace, &selector, REPLAYED, &receipt)?;
+            if !erased.is_empty() {
+                again += erased.memories.len();
+                writing.job_again(&blocked.namespace, &selector, &receipt, &erased)?;
+            }
+        }
+        Ok(again)
+    })?;
+    // The other way: a crash between the database's commit and the ledger's.
+    let (tombstones, sources) = read_database(&lock(&store.writer))?;
+    lock(&store.ledger).add(&tombstones, &sources)?;
+    Ok(forgotten_again)
+}
+
+impl Writing<'_> {
+    /// Sets a tombstone that the ledger has and the database lacks; true if there was content to erase.
+    fn bury_again(&self, tombstone: &Tombstone) -> Result<bool> {
+        let known = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM tombstones WHERE memory_id = ?1 AND generation = ?2")?
+            .exists(params![tombstone.memory_id.as_str(), tombstone.generation])?;
+        if known {
+            return Ok(false);
+        }
+        let place = self.namespace(&tombstone.namespace)?;
+        let erased = self.erase(
+            &tombstone.namespace,
+            &Selector::Memory(tombstone.memory_id.clone()),
+            REPLAYED,
+            &tombstone.receipt,
+        )?;
+        // The erasure has set a tombstone of its own, as of now and with what this older database held;
+        // the ledger's own, with its time and marks, takes its place.
+        self.connection().execute(
+            "DELETE FROM tombstone_marks WHERE tombstone IN
+                 (SELECT id FROM tombstones WHERE memory_id = ?1 AND generation = ?2)",
+            params![tombstone.memory_id.as_str(), tombstone.generation],
+        )?;
+        self.connection().execute(
+            "DELETE FROM tombstones WHERE memory_id = ?1 AND generation = ?2",
+            params![tombstone.memory_id.as_str(), tombstone.generation],
+        )?;
+        self.connection().execute(
+            "UPDATE memories SET generation = max(generation, ?2) WHERE memory_id = ?1",
+            params![tombstone.memory_id.as_str(), tombstone.generation],
+        )?;
+        self.bury(place, tombstone)?;
+        let selector = Selector::Memory(tombstone.memory_id.clone());
+        self.job_again(&tombstone.namespace, &selector, &tombstone.receipt, &erased)?;
+        if erased.memories.is_empty() {
+            self.event(&Event {
+                memory_id: Some(tombstone.memory_id.as_str()),
+                removed: None::<DocId>,
+                reason: Some(REPLAYED),
+                ..Event::new(self.now, place, "forgotten")
+            })?;
+        }
+        Ok(!erased.memories.is_empty())
+    }
+}
+
+impl Writing<'_> {
+    /// Notes a deletion that the database does not know any more, so that what is derived, and the journal,
+    /// are cleaned of it as after the first time.
+    fn job_again(
+        &self,
+        namespace: &Namespace,
+        selector: &Selector,
+        receipt: &str,
+        erased: &Erased,
+    ) -> Result<()> {
+        let known = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM deletion_jobs WHERE receipt_id = ?1")?
+            .exists([receipt])?;
+        if known {
+            return Ok(());
+        }
+        let body = serde_json::json!({
+            "namespace": crate::json::namespace_to_json(namespace),
+            "reason": REPLAYED,
+            "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+            "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        });
+        let seq = super::events::last(self.connection())?;
+        self.open_job(namespace, selector, receipt, None, seq, &body)
+    }
+}
+
+fn read_database(connection: &Connection) -> Result<(Vec<Tombstone>, Vec<Blocked>)> {
+    let mut tombstones = Vec::new();
+    let mut statement = connection.prepare(
+        "SELECT t.id, t.memory_id, t.generation, t.forgotten_at, t.receipt, t.namespace FROM tombstones t",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut marks = Vec::new();
+        let mut inner =
+            connection.prepare_cached("SELECT kind, digest FROM tombstone_marks WHERE tombstone = ?1")?;
+        let mut found = inner.query([row.get::<_, i64>(0)?])?;
+        while let Some(mark) = found.next()? {
+            let kind: String = mark.get(0)?;
+            let kind = MARK_KINDS.into_iter().find(|known| *known == kind).unwrap_or("text");
+            marks.push(super::ledger::Mark { kind, digest: mark.get(1)? });
+        }
+        tombstones.push(Tombstone {
+            namespace: namespace(connection, NamespaceId(row.get(5)?))?,
+            memory_id: crate::record::MemoryId::new(row.get::<_, String>(1)?),
+            generation: row.get(2)?,
+            forgotten_at: Timestamp::from_micros(row.get(3)?)?,
+            receipt: row.get(4)?,
+            marks,
+        });
+    }
+    let mut sources = Vec::new();
+    let mut statement = connection.prepare("SELECT namespace, source, blocked_at FROM blocked_sources")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        sources.push(Blocked {
+            namespace: namespace(connection, NamespaceId(row.get(0)?))?,
+            source: row.get(1)?,
+            blocked_at: Timestamp::from_micros(row.get(2)?)?,
+        });
+    }
+    Ok((tombstones, sources))
+}
+
+fn namespace(connection: &Connection, id: NamespaceId) -> Result<Namespace> {
+    let parts: (String, Option<String>, Option<String>, Option<String>) = connection.query_row(
+        "SELECT tenant, user, project, agent FROM namespaces WHERE id = ?1",
+        [id.0],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
+    Namespace::from_parts(&parts.0, parts.1.as_deref(), parts.2.as_deref(), parts.3.as_deref())
+}

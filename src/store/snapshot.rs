@@ -1,0 +1,221 @@
+//! A view of the store at one moment. Content leaves the store through here and nowhere else.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::writing::find_namespace;
+use super::{Store, events, facts, rows};
+use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::gate::{Facts, Proposal};
+use crate::namespace::{Namespace, Principal, Scope};
+use crate::record::{MemoryId, Record, RecordId};
+use crate::trust::Sensitivity;
+
+/// A namespace that holds something, as it stands at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub id: NamespaceId,
+    /// Its parts.
+    pub namespace: Namespace,
+    /// The seq of the last event in it.
+    pub revision: Seq,
+}
+
+/// A view of the store at one moment; see [`Store::snapshot`].
+pub struct Snapshot<'s> {
+    store: &'s Store,
+    connection: Option<Connection>,
+}
+
+impl<'s> Snapshot<'s> {
+    pub(super) fn begin(store: &'s Store, connection: Connection) -> Result<Snapshot<'s>> {
+        let snapshot = Snapshot { store, connection: Some(connection) };
+        // A deferred transaction fixes its view at the first read, which must therefore happen here.
+        snapshot.connection().execute_batch("BEGIN; SELECT 1 FROM meta LIMIT 1")?;
+        Ok(snapshot)
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("the connection is taken out only by drop")
+    }
+
+    /// The namespaces of a scope to which anything was ever written, narrowest first.
+    pub fn places(&self, scope: &Scope) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        for namespace in scope.namespaces() {
+            if let Some(id) = find_namespace(self.connection(), namespace)? {
+                let revision: i64 = self
+                    .connection()
+                    .prepare_cached("SELECT revision FROM namespaces WHERE id = ?1")?
+                    .query_row([id.0], |row| row.get(0))?;
+                places.push(Place { id, namespace: namespace.clone(), revision: Seq(revision as u64) });
+            }
+        }
+        Ok(places)
+    }
+
+    /// The position of the last write.
+    pub fn last(&self) -> Result<Seq> {
+        events::last(self.connection())
+    }
+
+    /// What came into force and went out of it in one namespace after `after`, oldest first.
+    pub fn changes(&self, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
+        events::changes(self.connection(), namespace, after)
+    }
+
+    /// How many writes there were in a namespace after `after`, and in all.
+    pub fn changes_since(&self, namespace: NamespaceId, after: Seq) -> Result<(u64, u64)> {
+        let (since, all): (i64, i64) = self
+            .connection()
+            .prepare_cached(
+                "SELECT count(*) FILTER (WHERE seq > ?2), count(*) FROM events WHERE namespace = ?1",
+            )?
+            .query_row([i64::from(namespace.0), after.0 as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok((since as u64, all as u64))
+    }
+
+    /// The next changes anywhere after `after`, oldest first, at most `limit`.
+    pub fn changes_anywhere(&self, after: Seq, limit: usize) -> Result<Vec<Change>> {
+        events::changes_anywhere(self.connection(), after, limit)
+    }
+
+    /// The columns of every record in force in a namespace, in the order of documents.
+    pub fn columns(&self, namespace: NamespaceId) -> Result<Vec<Columns>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence, importance,
+                    terms FROM records
+             WHERE namespace = ?1 AND state = 'current' ORDER BY id",
+        )?;
+        let mut rows = statement.query([namespace.0])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(columns(row)?);
+        }
+        Ok(all)
+    }
+
+    /// The columns of one record; none when it is not in force.
+    pub fn columns_of(&self, doc: DocId) -> Result<Option<Columns>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence, importance,
+                    terms FROM records
+             WHERE id = ?1 AND state = 'current'",
+        )?;
+        let mut rows = statement.query([doc.0 as i64])?;
+        rows.next()?.map(columns).transpose()
+    }
+
+    /// Where a document lives and how sensitive it is, if it is in force: what an index needs to know
+    /// besides the text.
+    pub fn partition_of(&self, doc: DocId) -> Result<Option<(NamespaceId, Sensitivity)>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT namespace, sensitivity FROM records WHERE id = ?1 AND state = 'current'",
+        )?;
+        let mut rows = statement.query([doc.0 as i64])?;
+        match rows.next()? {
+            Some(row) => Ok(Some((NamespaceId(row.get(0)?), rows::code(row, 1)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads one record, whoever asks. Callers check the scope, or use [`Snapshot::resolve`].
+    pub(crate) fn record(&self, doc: DocId) -> Result<Option<Record>> {
+        rows::record(self.connection(), doc)
+    }
+
+    /// Reads a record on behalf of a caller: none when it lies outside the scope, above the clearance,
+    /// is gone, or does not exist. The caller can't tell which.
+    pub fn resolve(&self, doc: DocId, principal: &Principal) -> Result<Option<Record>> {
+        let record = rows::record(self.connection(), doc)?;
+        Ok(record.filter(|record| {
+            principal.scope().sees(&record.namespace) && record.sensitivity <= principal.clearance
+        }))
+    }
+
+    /// The document of a record id, and its namespace; whoever asks.
+    pub(crate) fn doc_of_record(&self, id: &RecordId) -> Result<Option<DocId>> {
+        let doc: Option<i64> = self
+            .connection()
+            .prepare_cached("SELECT id FROM records WHERE record_id = ?1")?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?;
+        Ok(doc.map(|doc| DocId(doc as u64)))
+    }
+
+    /// The document in force of a memory id; whoever asks.
+    pub(crate) fn doc_of_memory(&self, id: &MemoryId) -> Result<Option<DocId>> {
+        let doc: Option<i64> = self
+            .connection()
+            .prepare_cached(
+                "SELECT r.id FROM memories m JOIN records r ON r.memory = m.id AND r.state IN ('current', 'held')
+                 WHERE m.memory_id = ?1",
+            )?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?;
+        Ok(doc.map(|doc| DocId(doc as u64)))
+    }
+
+    /// Calls `each` for every document of a namespace that has a subject and content; the index alone
+    /// answers this, so no content is read.
+    pub fn subjects(&self, namespace: NamespaceId, mut each: impl FnMut(DocId, &str)) -> Result<()> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT record, subject FROM contents WHERE namespace = ?1 AND subject IS NOT NULL",
+        )?;
+        let mut rows = statement.query([namespace.0])?;
+        while let Some(row) = rows.next()? {
+            each(DocId(row.get::<_, i64>(0)? as u64), &row.get::<_, String>(1)?);
+        }
+        Ok(())
+    }
+
+    /// The subject of one document.
+    pub fn subject_of(&self, doc: DocId) -> Result<Option<String>> {
+        let subject: Option<Option<String>> = self
+            .connection()
+            .prepare_cached("SELECT subject FROM contents WHERE record = ?1")?
+            .query_row([doc.0 as i64], |row| row.get(0))
+            .optional()?;
+        Ok(subject.flatten())
+    }
+
+    /// What the store knows that bears on a proposal.
+    pub fn facts(&self, proposal: Proposal<'_>) -> Result<Facts> {
+        facts::gather(self.connection(), &self.store.secret, proposal)
+    }
+
+    /// A keyed digest of a projection, so that a trace can prove what was shown without holding it.
+    pub fn projection_digest(&self, projection: &str) -> String {
+        let digest = self.store.secret.digest(super::secret::Of::Projection, &[projection]);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && connection.execute_batch("ROLLBACK").is_ok()
+        {
+            self.store.give_back(connection);
+        }
+    }
+}
+
+fn columns(row: &rusqlite::Row<'_>) -> Result<Columns> {
+    let expires: Option<i64> = row.get(7)?;
+    Ok(Columns {
+        doc: DocId(row.get::<_, i64>(0)? as u64),
+        kind: rows::code(row, 1)?,
+        form: rows::code(row, 2)?,
+        authority: rows::code(row, 3)?,
+        sensitivity: rows::code(row, 4)?,
+        observed_at: Timestamp::from_micros(row.get(5)?)?,
+        valid_from: Timestamp::from_micros(row.get(6)?)?,
+        expires_at: expires.map(Timestamp::from_micros).transpose()?,
+        confidence: row.get(8)?,
+        importance: row.get(9)?,
+        terms: row.get(10)?,
+    })
+}

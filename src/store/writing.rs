@@ -1,0 +1,65 @@
+//! One write transaction: what may be changed, and what can be asked meanwhile. What each change
+//! does in detail stands in the file named for it.
+
+use std::ops::Deref;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::secret::Secret;
+use crate::change::NamespaceId;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::namespace::Namespace;
+
+/// A write transaction; see [`super::Store::write`].
+pub struct Writing<'t> {
+    transaction: &'t Transaction<'t>,
+    pub(super) secret: &'t Secret,
+    pub(super) now: Timestamp,
+}
+
+impl<'t> Writing<'t> {
+    pub(super) fn new(transaction: &'t Transaction<'t>, secret: &'t Secret, now: Timestamp) -> Writing<'t> {
+        Writing { transaction, secret, now }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.transaction.deref()
+    }
+
+    /// The number of a namespace, made on first use.
+    pub(super) fn namespace(&self, namespace: &Namespace) -> Result<NamespaceId> {
+        if let Some(id) = find_namespace(self.connection(), namespace)? {
+            return Ok(id);
+        }
+        self.connection()
+            .prepare_cached("INSERT INTO namespaces (tenant, user, project, agent) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![
+                namespace.tenant(),
+                namespace.user_part(),
+                namespace.project_part(),
+                namespace.agent_part()
+            ])?;
+        Ok(NamespaceId(self.connection().last_insert_rowid() as u32))
+    }
+}
+
+/// The number of a namespace, if anything was ever written to it.
+pub(super) fn find_namespace(connection: &Connection, namespace: &Namespace) -> Result<Option<NamespaceId>> {
+    let id = connection
+        .prepare_cached(
+            "SELECT id FROM namespaces WHERE tenant = ?1 AND ifnull(user, '') = ?2
+             AND ifnull(project, '') = ?3 AND ifnull(agent, '') = ?4",
+        )?
+        .query_row(
+            params![
+                namespace.tenant(),
+                namespace.user_part().unwrap_or(""),
+                namespace.project_part().unwrap_or(""),
+                namespace.agent_part().unwrap_or("")
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(id.map(NamespaceId))
+}

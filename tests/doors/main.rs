@@ -1,0 +1,10 @@
+//! The doors of the engine, tried through the built binary: what a program or a person relies on.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod contract;
+mod demo;
+mod door;
+mod files;
+mod processes;
+mod settings;
+mod texts;

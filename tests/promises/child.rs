@@ -1,0 +1,192 @@
+//! A second process: this test binary itself, which does what it is told over its standard input, line by
+//! line, and answers each line with one of its own.
+
+use std::env;
+use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use recordari::{
+    Forget, HashingEmbedder, ManualClock, Memory, MemoryId, Mode, Options, Outcome, Principal, RecordId,
+    Selector, Written,
+};
+
+use crate::world::{at, by, contents, correction, someone};
+
+const FOLDER: &str = "RECORDARI_TEST_FOLDER";
+/// What every line of the protocol begins with: the test harness prints lines of its own.
+const MARK: char = '\u{1}';
+
+/// A running second process; killed with it.
+pub struct Child {
+    process: std::process::Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Child {
+    pub fn start(folder: &Path) -> Child {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "child::act", "--ignored", "--nocapture"])
+            .env(FOLDER, folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = process.stdin.take().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        Child { process, input, output }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends a command without waiting for what it answers.
+    pub fn send(&mut self, words: &[&str]) {
+        writeln!(self.input, "{}", words.join("\t")).unwrap();
+        self.input.flush().unwrap();
+    }
+
+    /// The next line that it says; none when it has ended.
+    pub fn next(&mut self) -> Option<String> {
+        self.output
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.split_once(MARK).map(|(_, said)| said.to_owned()))
+    }
+
+    /// Sends a command and waits for the answer.
+    pub fn ask(&mut self, words: &[&str]) -> String {
+        self.send(words);
+        self.next().expect("the process answers")
+    }
+
+    /// Ends it as `kill -9` would.
+    pub fn kill(&mut self) {
+        self.process.kill().unwrap();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The person that a child acts for.
+pub fn writer() -> Principal {
+    someone("acme", "mei", None)
+}
+
+/// Not a test by itself: what the process does that other tests start.
+#[test]
+#[ignore = "run by other tests, as a process of its own"]
+fn act() {
+    let Some(folder) = env::var_os(FOLDER) else { return };
+    let options = Options {
+        embedder: Some(Arc::new(HashingEmbedder::new(256).unwrap())),
+        clock: Arc::new(ManualClock::at(at("2026-03-01T10:00:00Z"))),
+        background: false,
+        ..Options::new(folder)
+    };
+    let (memory, _) = Memory::open(options).unwrap();
+    for line in stdin().lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split('\t').collect();
+        obey(&memory, &words);
+    }
+}
+
+fn say(text: &str) {
+    // One write, so that a line is whole or absent when the process is killed.
+    let mut out = stdout().lock();
+    out.write_all(format!("\n{MARK}{text}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+fn obey(memory: &Memory, words: &[&str]) {
+    let mei = writer();
+    match words {
+        ["remember", subject, content, source] => {
+            let subject = (*subject != "-").then_some(*subject);
+            let outcome = memory.remember(&mei, &candidate(subject, content, source)).unwrap();
+            let id = outcome.written().map(|written| format!("{}\t{}", written.memory_id, written.record_id));
+            say(&format!("{}\t{}", outcome.code(), id.unwrap_or_default()));
+        }
+        ["correct", memory_id, record_id, content] => {
+            let seen = Written {
+                memory_id: MemoryId::new(*memory_id),
+                record_id: RecordId::new(*record_id),
+                version: 1,
+            };
+            let outcome = memory.correct(&mei, &correction(&seen, content, "child", memory.now())).unwrap();
+            say(outcome.map_or("none", |outcome| outcome.code()));
+        }
+        ["recall", text] => say(&contents(&memory.recall(&mei, &by(Mode::Hybrid, text)).unwrap()).join("\t")),
+        ["catch_up"] => say(&memory.catch_up(&mut |_, _| {}).unwrap().to_string()),
+        ["write", count, name] => {
+            for number in 0..count.parse::<u32>().unwrap() {
+                let content = format!("{name} wrote entry {number}");
+                let outcome = memory.remember(&mei, &candidate(None, &content, name)).unwrap();
+                assert!(matches!(outcome, Outcome::Committed(_)), "{outcome:?}");
+            }
+            say("done");
+        }
+        ["write_until_killed", round] => write_until_killed(memory, round),
+        other => panic!("unknown command {other:?}"),
+    }
+}
+
+fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordari::Candidate {
+    recordari::Candidate {
+        subject: subject.map(str::to_owned),
+        source: Some(recordari::Source::parse(source)),
+        observed_at: Some(at("2026-03-01T10:00:00Z")),
+        authority: recordari::Authority::UserExplicit,
+        ..recordari::Candidate::new(recordari::Kind::Semantic, content)
+    }
+}
+
+/// Writes without end. Says what it is about to do before, and `done` after each acknowledgement.
+fn write_until_killed(memory: &Memory, round: &str) {
+    let mei = writer();
+    let mut kept: Vec<Written> = Vec::new();
+    for number in 0.. {
+        match (number % 8, kept.last().cloned()) {
+            (4, Some(last)) => {
+                let content = format!("round {round} changed its note {number}");
+                say(&format!("correct\t{}\t{content}", last.memory_id));
+                let outcome = memory.correct(&mei, &correction(&last, &content, "child", memory.now()));
+                *kept.last_mut().unwrap() = outcome.unwrap().unwrap().written().unwrap();
+                say("done");
+            }
+            (5, _) => {
+                let batch: Vec<_> = (0..5)
+                    .map(|item| format!("round {round} batch {number} item {item}"))
+                    .map(|content| candidate(None, &content, "child"))
+                    .collect();
+                say(&format!("batch\tround {round} batch {number} "));
+                memory.remember_all(&mei, &batch).unwrap();
+                say("done");
+            }
+            (7, Some(last)) if number % 16 == 7 => {
+                say(&format!("forget\t{}", last.memory_id));
+                let request = Forget::new(Selector::Memory(last.memory_id), "asked for");
+                memory.forget(&mei, &request).unwrap();
+                kept.pop();
+                say("done");
+            }
+            _ => {
+                let content = format!("round {round} took note {number}");
+                say(&format!("remember\t{content}"));
+                let outcome = memory.remember(&mei, &candidate(None, &content, "child")).unwrap();
+                let written = outcome.written().unwrap();
+                say(&format!("done\t{}", written.memory_id));
+                kept.push(written);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Ways on which a forgotten memory has come back in other systems. Each ends nowhere.
+
+use std::fs;
+use std::path::Path;
+
+use recordari::{Candidate, Forget, Forgotten, Mode, Outcome, Principal, Query, Reason, Selector, Written};
+
+use crate::remains::Canary;
+use crate::world::{World, correction, someone};
+
+const CANARY: &str = "Marzipanforelle";
+
+struct Past {
+    world: World,
+    mei: Principal,
+    candidate: Candidate,
+    written: Written,
+    /// The database as it was before the forget.
+    backup: tempfile::TempDir,
+}
+
+fn database_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    ["recordari.db", "recordari.db-wal", "recordari.db-shm"].map(|name| folder.join(name)).to_vec()
+}
+
+/// A memory that was written, indexed, backed up and forgotten.
+fn past() -> Past {
+    let mut world = World::new();
+    let mei = someone("acme", "mei", None);
+    let candidate = world.said(Some("lunch"), &format!("orders {CANARY} for lunch"), "chat-1#4");
+    let outcome = world.memory().remember_once(&mei, &candidate, Some("key-1")).unwrap();
+    let written = outcome.written().unwrap();
+    world.say(&mei, None, "walks home afterwards", "chat-2");
+    world.drain();
+    world.close();
+    let backup = tempfile::tempdir().unwrap();
+    fs::copy(world.path().join("recordari.db"), backup.path().join("recordari.db")).unwrap();
+    world.reopen();
+    world.day("2026-03-02T10:00:00Z");
+    let done = world.forget_memory(&mei, &written.memory_id);
+    assert!(matches!(done, Forgotten::Done(_)), "{done:?}");
+    world.day("2026-03-03T10:00:00Z");
+    Past { world, mei, candidate, written, backup }
+}
+
+impl Past {
+    fn assert_gone(&self, when: &str) {
+        let Past { world, mei, written, .. } = self;
+        for mode in Mode::ALL {
+            let found = world.found(mei, *mode, &format!("who orders {CANARY} lunch"));
+            assert!(!found.iter().any(|text| text.contains(CANARY)), "{when}: {found:?}");
+        }
+        assert_eq!(world.memory().get(mei, &written.memory_id).unwrap(), None, "{when}");
+        assert_eq!(world.memory().get_record(mei, &written.record_id).unwrap(), None, "{when}");
+        let history = world.memory().history(mei, &written.memory_id).unwrap();
+        assert!(history.iter().all(|entry| entry.record.is_none()), "{when}");
+        assert!(world.memory().forgotten(mei, &written.memory_id).unwrap().is_some(), "{when}");
+        assert_eq!(Canary::new(&[CANARY]).remains(world.path()), [].into(), "{when}");
+        world.assert_sound();
+    }
+
+    fn restore(&mut self) -> Vec<String> {
+        self.world.close();
+        for file in database_files(self.world.path()) {
+            let _ = fs::remove_file(file);
+        }
+        fs::copy(self.backup.path().join("recordari.db"), self.world.path().join("recordari.db")).unwrap();
+        self.world.reopen()
+    }
+}
+
+#[test]
+fn it_does_not_come_back_with_a_restart_or_a_rebuild() {
+    let mut past = past();
+    past.assert_gone("at once");
+    past.world.reopen();
+    past.assert_gone("after a restart");
+    past.world.memory().rebuild(&mut |_, _| {}).unwrap();
+    past.assert_gone("after a rebuild");
+    past.world.close();
+    fs::remove_dir_all(past.world.path().join("derived")).unwrap();
+    past.world.reopen();
+    past.assert_gone("without the derived folder");
+}
+
+#[test]
+fn it_does_not_come_back_with_a_restored_database() {
+    let mut past = past();
+    let notices = past.restore();
+    assert!(notices.iter().any(|notice| notice.contains("forgotten again")), "{notices:?}");
+    past.assert_gone("after a restore");
+    let again = past.world.forget_memory(&past.mei, &past.written.memory_id);
+    assert_eq!(again.code(), "already_forgotten");
+    assert_eq!(past.world.reopen(), Vec::<String>::new());
+    past.assert_gone("after a restore and a restart");
+    assert_eq!(past.world.found(&past.mei, Mode::Keyword, "walks home").len(), 1);
+}
+
+#[test]
+fn it_does_not_come_back_with_a_restored_database_whose_key_is_lost() {
+    let mut past = past();
+    past.world.close();
+    fs::remove_file(past.world.path().join("store.key")).unwrap();
+    let notices = past.restore();
+    assert!(notices.iter().any(|notice| notice.contains("key")), "{notices:?}");
+    past.assert_gone("after a restore without the key");
+    past.world.say(&past.mei, Some("dinner"), "orders soup for dinner", "chat-7");
+    assert_eq!(past.world.found(&past.mei, Mode::Keyword, "soup").len(), 1);
+}
+
+#[test]
+fn it_does_not_come_back_by_writing_it_again() {
+    let past = past();
+    let Past { world, mei, candidate, written, .. } = &past;
+    let memory = world.memory();
+    let refused = |candidate: &Candidate, what: &str| {
+        let outcome = world.remember(mei, candidate);
+        assert_eq!(outcome, Outcome::Rejected(Reason::MemoryDeleted), "{what}");
+    };
+    refused(candidate, "the same candidate");
+    refused(&world_said(world, candidate, "chat-1#4", true), "the same place, observed today");
+    refused(&world_said(world, candidate, "chat-1", true), "the source as a whole, observed today");
+    refused(&world_said(world, candidate, "chat-9", false), "another source, observed before");
+    let summary = Candidate { subject: None, ..world.said(None, &format!("likes {CANARY}"), "chat-1#4") };
+    refused(&summary, "another wording of the same place");
+    let outcomes = memory.remember_all(mei, std::slice::from_ref(candidate)).unwrap();
+    assert!(matches!(&outcomes[..], [Ok(Outcome::Rejected(Reason::MemoryDeleted))]), "{outcomes:?}");
+    let replayed = memory.remember_once(mei, candidate, Some("key-1")).unwrap();
+    assert_eq!(replayed, Outcome::Rejected(Reason::MemoryDeleted), "an idempotent replay");
+    let late = correction(written, &format!("orders two {CANARY}"), "chat-5", world.memory().now());
+    assert_eq!(memory.correct(mei, &late).unwrap(), None, "a correction of the forgotten id");
+    past.assert_gone("after all attempts");
+
+    // Someone may say it anew, later and from elsewhere; that is another generation.
+    let anew = world.commit(mei, &world_said(world, candidate, "chat-20", true));
+    assert_eq!(anew.memory_id, written.memory_id);
+    assert_eq!(world.found(mei, Mode::Keyword, CANARY).len(), 1);
+    let generations: Vec<u32> =
+        memory.history(mei, &anew.memory_id).unwrap().iter().map(|entry| entry.generation).collect();
+    assert_eq!(generations, [0, 1]);
+    world.assert_sound();
+}
+
+fn world_said(world: &World, candidate: &Candidate, source: &str, today: bool) -> Candidate {
+    let observed_at = if today { Some(world.memory().now()) } else { candidate.observed_at };
+    Candidate { source: Some(recordari::Source::parse(source)), observed_at, ..candidate.clone() }
+}
+
+#[test]
+fn a_forgotten_memory_that_was_said_anew_survives_a_restore() {
+    let mut past = past();
+    let again = world_said(&past.world, &past.candidate, "chat-20", true);
+    past.world.commit(&past.mei, &again);
+    past.world.close();
+    let newer = tempfile::tempdir().unwrap();
+    fs::copy(past.world.path().join("recordari.db"), newer.path().join("recordari.db")).unwrap();
+    past.world.reopen();
+    past.world.say(&past.mei, None, "a later thought", "chat-30");
+    past.backup = newer;
+    assert!(!past.restore().iter().any(|notice| notice.contains("forgotten again")));
+    assert_eq!(past.world.found(&past.mei, Mode::Keyword, CANARY).len(), 1);
+    past.world.assert_sound();
+}
+
+#[test]
+fn a_withdrawn_source_does_not_come_back_with_a_restored_database() {
+    let mut past = past();
+    past.world.forget(&past.mei, Selector::Source("chat-2".to_owned()));
+    past.restore();
+    assert!(past.world.found(&past.mei, Mode::Keyword, "walks home").is_empty());
+    let again = past.world.said(None, "walks home by the river", "chat-2#8");
+    assert_eq!(past.world.remember(&past.mei, &again), Outcome::Rejected(Reason::SourceWithdrawn));
+    assert_eq!(Canary::new(&["afterwards"]).remains(past.world.path()), [].into());
+    past.world.assert_sound();
+}
+
+#[test]
+fn what_was_derived_from_it_is_held_back_and_what_waited_is_dropped() {
+    let mut world = World::new();
+    let mei = someone("acme", "mei", None);
+    let source = world.say(&mei, None, &format!("orders {CANARY}"), "chat-1");
+    let derived = |world: &World, from: &Written, text: &str| Candidate {
+        derived_from: vec![from.record_id.clone()],
+        ..world.said(None, text, "summary")
+    };
+    let first = world.commit(&mei, &derived(&world, &source, "prefers fish dishes"));
+    world.commit(&mei, &derived(&world, &first, "a cook should plan fish"));
+    let doubt = Candidate { confidence: 0.3, ..world.said(None, &format!("orders {CANARY}"), "rumour") };
+    assert!(matches!(world.remember(&mei, &doubt), Outcome::Review(..)));
+    let done = world.forget_memory(&mei, &source.memory_id);
+    let receipt = done.receipt().unwrap().to_json();
+    assert_eq!(receipt["held"].as_array().unwrap().len(), 2, "{receipt}");
+    assert_eq!(receipt["counts"]["candidates"], 1);
+    assert!(world.found(&mei, Mode::Hybrid, "fish dishes cook").is_empty());
+    assert!(world.memory().waiting(&mei, 10).unwrap().0.is_empty());
+    assert_eq!(Canary::new(&[CANARY]).remains(world.path()), [].into());
+    world.reopen();
+    assert!(world.found(&mei, Mode::Hybrid, "fish dishes cook").is_empty());
+    let late = derived(&world, &source, "fish again");
+    assert_eq!(world.remember(&mei, &late), Outcome::Rejected(Reason::SourceUnavailable));
+    world.assert_sound();
+}
+
+#[test]
+fn a_request_repeated_gives_the_same_receipt_and_another_target_a_conflict() {
+    let past = past();
+    let Past { world, mei, written, .. } = &past;
+    let other = world.say(mei, None, "another memory", "chat-3");
+    let request = |memory: &Written| Forget {
+        request_id: Some("request-1".to_owned()),
+        ..Forget::new(Selector::Memory(memory.memory_id.clone()), "asked for")
+    };
+    let first = world.memory().forget(mei, &request(&other)).unwrap();
+    let second = world.memory().forget(mei, &request(&other)).unwrap();
+    assert_eq!((first.code(), second.code()), ("forgotten", "already_forgotten"));
+    assert_eq!(first.receipt().unwrap().receipt_id, second.receipt().unwrap().receipt_id);
+    assert_eq!(world.memory().forget(mei, &request(written)).unwrap(), Forgotten::RequestIdConflict);
+    let traces = world.recall(mei, &Query::new("another memory"));
+    assert!(traces.hits.iter().all(|hit| hit.record.content != "another memory"));
+}

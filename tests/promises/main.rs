@@ -1,0 +1,29 @@
+//! What the design promises, one module per promise. Each test fails when its promise is broken.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in helpers too")]
+
+mod child;
+mod remains;
+mod world;
+
+mod layering;
+mod story;
+
+mod acknowledged_means_durable;
+mod derived_is_disposable;
+mod explanations_add_up;
+mod filters_first;
+mod forgotten_stays_forgotten;
+mod gate_cannot_be_bypassed;
+mod history_is_explainable;
+mod leases;
+mod neighbours_leave_no_mark;
+mod no_content_where_it_does_not_belong;
+mod nobody_promotes_themselves;
+mod races;
+mod read_your_writes;
+mod resolve_again;
+mod same_input_same_output;
+
+mod model;
+mod scenarios;

@@ -1,0 +1,180 @@
+//! The reference model: what a memory is to do, in maps and lists, without disk, index or time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recordari::{MemoryId, RecordId, Written};
+
+use super::operations::Said;
+
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub record: RecordId,
+    /// Counts all versions in the order of writing.
+    order: usize,
+    pub word: usize,
+    pub sources: BTreeSet<usize>,
+    /// Whether its content is there.
+    pub alive: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Logical {
+    pub id: MemoryId,
+    pub place: usize,
+    pub subject: Option<usize>,
+    pub multi: bool,
+    pub versions: Vec<Version>,
+}
+
+impl Logical {
+    /// The version in force: the last one, if its content is there.
+    pub fn current(&self) -> Option<&Version> {
+        self.versions.last().filter(|version| version.alive)
+    }
+}
+
+/// What a forgotten memory was known by.
+#[derive(Debug)]
+struct Grave {
+    place: usize,
+    /// The subject, if it names one memory.
+    subject: Option<usize>,
+    texts: BTreeSet<(Option<usize>, usize)>,
+    sources: BTreeSet<usize>,
+}
+
+/// What becomes of a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Expected {
+    SourceWithdrawn,
+    MemoryDeleted,
+    /// It is there, in the memory of that number; true: from another source.
+    There(usize, bool),
+    Conflict(usize),
+    Committed,
+}
+
+#[derive(Debug, Default)]
+pub struct Reference {
+    pub memories: Vec<Logical>,
+    written: usize,
+    graves: Vec<Grave>,
+    blocked: BTreeSet<(usize, usize)>,
+}
+
+impl Reference {
+    pub fn expected(&self, said: &Said) -> Expected {
+        if let Some(refused) = self.refused(said) {
+            return refused;
+        }
+        if let Some((number, from_another)) = self.same_text(said) {
+            return Expected::There(number, from_another);
+        }
+        let single = said.subject.is_some() && !said.multi;
+        let current = self.memories.iter().position(|memory| {
+            single
+                && !memory.multi
+                && (memory.place, memory.subject) == (said.place, said.subject)
+                && memory.current().is_some()
+        });
+        current.map_or(Expected::Committed, Expected::Conflict)
+    }
+
+    /// Kept out by what was forgotten or withdrawn.
+    pub fn refused(&self, said: &Said) -> Option<Expected> {
+        if self.blocked.contains(&(said.place, said.source)) {
+            return Some(Expected::SourceWithdrawn);
+        }
+        let single = if said.multi { None } else { said.subject };
+        let met = self.graves.iter().filter(|grave| {
+            grave.place == said.place
+                && (grave.texts.contains(&(said.subject, said.word))
+                    || single.is_some() && grave.subject == single)
+        });
+        let mut met = met.peekable();
+        // Whoever is late observed it before all that was forgotten.
+        let late = said.late && met.peek().is_some();
+        (late || met.any(|grave| grave.sources.contains(&said.source))).then_some(Expected::MemoryDeleted)
+    }
+
+    /// The memory in force that says so, and whether this source is new to it.
+    pub fn same_text(&self, said: &Said) -> Option<(usize, bool)> {
+        let same = |memory: &Logical| {
+            (memory.place, memory.subject) == (said.place, said.subject)
+                && memory.current().is_some_and(|version| version.word == said.word)
+        };
+        // Of several (a single value may say what one of several says) the one that was written first.
+        let found = (0..self.memories.len()).filter(|number| same(&self.memories[*number]));
+        let number =
+            found.min_by_key(|number| self.memories[*number].current().map(|version| version.order))?;
+        let version = self.memories[number].current()?;
+        Some((number, !version.sources.contains(&said.source)))
+    }
+
+    pub fn commit(&mut self, said: &Said, written: &Written) {
+        self.written += 1;
+        let version = Version {
+            record: written.record_id.clone(),
+            order: self.written,
+            word: said.word,
+            sources: [said.source].into(),
+            alive: true,
+        };
+        match self.memories.iter_mut().find(|memory| memory.id == written.memory_id) {
+            Some(memory) => memory.versions.push(version),
+            None => self.memories.push(Logical {
+                id: written.memory_id.clone(),
+                place: said.place,
+                subject: said.subject,
+                multi: said.multi,
+                versions: vec![version],
+            }),
+        }
+    }
+
+    pub fn add_source(&mut self, number: usize, source: usize) {
+        let version = self.memories[number].versions.last_mut().unwrap();
+        version.sources.insert(source);
+    }
+
+    /// Erases memories; tells whether any of them had content.
+    pub fn forget(&mut self, of: impl Fn(&Logical) -> bool) -> bool {
+        let mut any = false;
+        for memory in &mut self.memories {
+            let alive: Vec<&Version> = memory.versions.iter().filter(|version| version.alive).collect();
+            if alive.is_empty() || !of(memory) {
+                continue;
+            }
+            any = true;
+            self.graves.push(Grave {
+                place: memory.place,
+                subject: if memory.multi { None } else { memory.subject },
+                texts: alive.iter().map(|version| (memory.subject, version.word)).collect(),
+                sources: alive.iter().flat_map(|version| version.sources.iter().copied()).collect(),
+            });
+            memory.versions.iter_mut().for_each(|version| version.alive = false);
+        }
+        any
+    }
+
+    /// Takes a source away; what rests on nothing else goes.
+    pub fn withdraw(&mut self, place: usize, source: usize) {
+        self.blocked.insert((place, source));
+        let alone = |version: &Version| version.alive && version.sources == [source].into();
+        self.forget(|memory| memory.place == place && memory.current().is_some_and(alone));
+        for memory in self.memories.iter_mut().filter(|memory| memory.place == place) {
+            for version in memory.versions.iter_mut().filter(|version| version.alive) {
+                if version.sources == [source].into() {
+                    version.alive = false;
+                }
+                version.sources.remove(&source);
+            }
+        }
+    }
+
+    /// What can be seen in these places: the words in force, by memory.
+    pub fn visible(&self, places: &[usize]) -> BTreeMap<MemoryId, usize> {
+        let seen = self.memories.iter().filter(|memory| places.contains(&memory.place));
+        seen.filter_map(|memory| Some((memory.id.clone(), memory.current()?.word))).collect()
+    }
+}

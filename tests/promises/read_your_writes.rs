@@ -1,0 +1,75 @@
+//! A committed record can be recalled at once and a forgotten one cannot, in this process and in every
+//! other, whatever the indexes have caught up with.
+
+use recordari::{Forget, Memory, Mode, Selector};
+
+use crate::child::{Child, writer};
+use crate::world::{World, by, contents, correction};
+
+const MODES: [Mode; 3] = [Mode::Hybrid, Mode::Keyword, Mode::Vector];
+
+/// What each way of searching finds; all must agree.
+fn found(memory: &Memory, text: &str) -> Vec<String> {
+    let answer = |mode| contents(&memory.recall(&writer(), &by(mode, text)).unwrap());
+    let keyword = answer(Mode::Keyword);
+    for mode in MODES {
+        let all = answer(mode);
+        assert!(
+            keyword.iter().all(|content| all.contains(content)),
+            "{mode}: {all:?} lacks some of {keyword:?}"
+        );
+    }
+    keyword
+}
+
+#[test]
+fn what_one_handle_writes_every_handle_finds_at_once() {
+    let world = World::new();
+    let (one, two) = (world.memory(), &world.open_another());
+    let mei = writer();
+    // Indexed by one, by the other, by neither.
+    for (number, word) in ["quince", "medlar", "sorb"].into_iter().enumerate() {
+        let candidate = world.said(None, &format!("the {word} tree bears late"), "chat");
+        let written = one.remember(&mei, &candidate).unwrap().written().unwrap();
+        if number < 2 {
+            [one, two][number].catch_up(&mut |_, _| {}).unwrap();
+        }
+        for memory in [one, two] {
+            assert_eq!(found(memory, word), [candidate.content.as_str()]);
+        }
+        let corrected = correction(&written, &format!("the {word} was felled"), "chat", one.now());
+        two.correct(&mei, &corrected).unwrap().unwrap();
+        for memory in [one, two] {
+            assert_eq!(found(memory, word), [corrected.content.as_str()]);
+            assert!(found(memory, "bears").is_empty());
+        }
+        one.forget(&mei, &Forget::new(Selector::Memory(written.memory_id), "asked for")).unwrap();
+        for memory in [one, two] {
+            assert!(found(memory, word).is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_another_process_writes_is_found_at_once_and_the_other_way_round() {
+    let world = World::new();
+    let mut child = Child::start(world.path());
+    let mei = writer();
+    let said = child.ask(&["remember", "-", "the ferry leaves from pier nine", "harbour"]);
+    let ids: Vec<&str> = said.split('\t').collect();
+    assert_eq!(ids[0], "committed");
+    assert_eq!(found(world.memory(), "ferry"), ["the ferry leaves from pier nine"]);
+
+    assert_eq!(child.ask(&["correct", ids[1], ids[2], "the ferry leaves from pier ten"]), "corrected");
+    assert_eq!(found(world.memory(), "ferry"), ["the ferry leaves from pier ten"]);
+
+    world.say(&mei, None, "the tram stops at the harbour", "plan");
+    assert_eq!(child.ask(&["recall", "tram"]), "the tram stops at the harbour");
+    world.drain();
+    world.forget(&mei, Selector::Source("plan".to_owned()));
+    assert_eq!(child.ask(&["recall", "tram"]), "");
+    // The child indexes what this process wrote and the other way round.
+    assert_eq!(child.ask(&["catch_up"]), "true");
+    world.drain();
+    world.assert_sound();
+}

@@ -1,0 +1,133 @@
+//! What is left of a text in the files of a store? Looks at every byte of every file, in every form in
+//! which a text is likely to be written, and decodes what no search of bytes would find.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use aho_corasick::AhoCorasick;
+use recordari::index::keyword::KeywordIndex;
+use recordari::text::terms;
+
+/// How many bytes of a vector are looked for: its first four numbers.
+const VECTOR_BYTES: usize = 16;
+
+/// What is looked for.
+pub struct Canary {
+    /// Words that occur nowhere else.
+    pub words: Vec<String>,
+    /// The vectors of its texts.
+    pub vectors: Vec<Vec<f32>>,
+}
+
+impl Canary {
+    pub fn new(words: &[&str]) -> Canary {
+        Canary { words: words.iter().map(|word| (*word).to_owned()).collect(), vectors: Vec::new() }
+    }
+
+    /// How often it is met, by the sort of place: file name, `terms` of the keyword index, `vectors`.
+    pub fn remains(&self, folder: &Path) -> BTreeMap<String, usize> {
+        let mut remains = BTreeMap::new();
+        let forms: Vec<Vec<u8>> = self.words.iter().flat_map(|word| forms(word)).collect();
+        let texts = AhoCorasick::new(&forms).unwrap();
+        let numbers: Vec<Vec<u8>> = self.vectors.iter().map(|vector| bytes(vector)).collect();
+        let numbers = AhoCorasick::new(&numbers).unwrap();
+        for file in files(folder) {
+            let bytes = std::fs::read(&file).unwrap();
+            let name = file.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+            let mut count = |place: String, found: usize| {
+                if found > 0 {
+                    *remains.entry(place).or_insert(0) += found;
+                }
+            };
+            count("vectors".to_owned(), numbers.find_iter(&bytes).count());
+            count(name, texts.find_iter(&bytes).count());
+        }
+        let decoded = self.terms(folder);
+        if decoded > 0 {
+            remains.insert("terms".to_owned(), decoded);
+        }
+        remains
+    }
+
+    /// How many terms of the index, those of removed documents included, are terms of the canary alone.
+    fn terms(&self, folder: &Path) -> usize {
+        let keyword = folder.join("derived").join("keyword");
+        if !keyword.exists() {
+            return 0;
+        }
+        let wanted: Vec<String> = self.words.iter().flat_map(|word| terms(word)).collect();
+        let mut found = 0;
+        let view = KeywordIndex::open(&keyword).unwrap().index.view();
+        view.for_each_term(|_, term| found += usize::from(wanted.iter().any(|word| word.as_bytes() == term)))
+            .unwrap();
+        found
+    }
+}
+
+/// A text as it is, in other cases, as UTF-16, as JSON, percent and hexadecimal escapes, and in base 64.
+fn forms(word: &str) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for text in [word.to_owned(), word.to_lowercase(), word.to_uppercase()] {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        forms.push(units.iter().flat_map(|unit| unit.to_le_bytes()).collect());
+        forms.push(units.iter().flat_map(|unit| unit.to_be_bytes()).collect());
+        let escaped = units.iter().map(|unit| match u8::try_from(*unit) {
+            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+            _ => format!("\\u{unit:04x}"),
+        });
+        forms.push(escaped.collect::<String>().into_bytes());
+        forms.push(text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>().into_bytes());
+        forms.push(text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes());
+        forms.extend((0..3).map(|shift| base64(text.as_bytes(), shift)));
+        forms.push(text.into_bytes());
+    }
+    forms.retain(|form| form.len() > 4);
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// The characters of base 64 that depend on the text alone when it begins at that byte of three.
+fn base64(text: &[u8], shift: usize) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = &text[(3 - shift) % 3..];
+    let digits = |three: &[u8]| {
+        let number = u32::from(three[0]) << 16 | u32::from(three[1]) << 8 | u32::from(three[2]);
+        [18, 12, 6, 0].map(|bits| DIGITS[(number >> bits & 63) as usize])
+    };
+    text.chunks_exact(3).flat_map(digits).collect()
+}
+
+fn bytes(vector: &[f32]) -> Vec<u8> {
+    let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+    // A stretch that says something: hashing gives many zeros.
+    let start = vector.iter().position(|number| *number != 0.0).unwrap_or(0) * 4;
+    let end = (start + VECTOR_BYTES).min(bytes.len());
+    bytes[end - VECTOR_BYTES..end].to_vec()
+}
+
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn the_search_sees_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let canary =
+        Canary { vectors: vec![vec![0.0, 0.25, -0.5, 0.125, 0.5]], ..Canary::new(&["Quillfeather鹀"]) };
+    assert!(canary.remains(folder.path()).is_empty());
+    for (number, form) in forms("Quillfeather鹀").into_iter().enumerate() {
+        let name = format!("form-{number}");
+        std::fs::write(folder.path().join(&name), [b"xy", form.as_slice(), b"z"].concat()).unwrap();
+        assert_eq!(canary.remains(folder.path()).get(&name), Some(&1), "form {number}");
+    }
+    let encoded: Vec<u8> = [0.0f32, 0.25, -0.5, 0.125, 0.5].iter().flat_map(|n| n.to_le_bytes()).collect();
+    std::fs::write(folder.path().join("numbers"), encoded).unwrap();
+    assert_eq!(canary.remains(folder.path())["vectors"], 1);
+}

@@ -1,0 +1,212 @@
+//! Every hit is read from the store again: an index that is stale, corrupt, foreign or gone can cost quality,
+//! and never returns what should not be seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recordari::{Mode, Principal};
+
+use crate::child::writer;
+use crate::remains::files;
+use crate::world::{World, by, comparable, contents, someone};
+
+const QUESTIONS: [&str; 3] = ["zephyr", "harbour zephyr", "mild evening"];
+
+/// A store with things to be seen and things not to be, and an index that knows all of them.
+struct Stage {
+    world: World,
+    /// What the caller may be shown.
+    visible: Vec<String>,
+    /// The derived folder as it was before the latest changes.
+    stale: tempfile::TempDir,
+}
+
+fn keyword(folder: &Path) -> PathBuf {
+    folder.join("derived").join("keyword")
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in files(from) {
+        fs::copy(&file, to.join(file.file_name().unwrap())).unwrap();
+    }
+}
+
+fn stage() -> Stage {
+    let world = World::new();
+    let mei = writer();
+    let strangers = [someone("globex", "mei", None), someone("acme", "tom", None)];
+    let mut written = Vec::new();
+    for number in 0..24 {
+        let text = format!("zephyr {number} over the harbour on a mild evening");
+        written.push(world.say(&mei, None, &text, &format!("log-{number}")));
+        world.say(&strangers[number % 2], None, &format!("{text} of strangers"), "theirs");
+        if number % 8 == 7 {
+            world.drain();
+        }
+    }
+    let stale = tempfile::tempdir().unwrap();
+    copy_files(&keyword(world.path()), stale.path());
+    for (number, written) in written.iter().enumerate() {
+        match number % 4 {
+            0 => drop(world.correct(&mei, written, &format!("calm {number}, no more wind"), "late")),
+            1 => drop(world.forget_memory(&mei, &written.memory_id)),
+            2 if number % 8 == 2 => drop(world.memory().retire(&mei, &written.record_id, "gone").unwrap()),
+            _ => {}
+        }
+    }
+    world.say(&mei, None, "zephyr that came late to the harbour", "late");
+    let visible = world.listed(&mei).into_iter().map(|record| record.content).collect();
+    Stage { world, visible, stale }
+}
+
+fn answers(world: &World, who: &Principal) -> Vec<String> {
+    let ask = |mode: &Mode, text| comparable(&world.recall(who, &by(*mode, text)));
+    Mode::ALL.iter().flat_map(|mode| QUESTIONS.map(|text| ask(mode, text))).collect()
+}
+
+impl Stage {
+    /// Whatever the index says, nothing is shown that is not to be seen, and what is shown is as it is now.
+    fn assert_nothing_else_is_shown(&self, when: &str) {
+        for mode in Mode::ALL {
+            for text in QUESTIONS {
+                let Ok(answer) = self.world.memory().recall(&writer(), &by(*mode, text)) else {
+                    panic!("recall failed {when}")
+                };
+                for content in contents(&answer) {
+                    assert!(self.visible.contains(&content), "{content:?} was shown {when}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_that_stopped_following_costs_nothing_at_all() {
+    let mut stage = stage();
+    let expected = answers(&stage.world, &writer());
+    stage.world.close();
+    fs::remove_dir_all(keyword(stage.world.path())).unwrap();
+    copy_files(stage.stale.path(), &keyword(stage.world.path()));
+    stage.world.reopen();
+    assert_eq!(answers(&stage.world, &writer()), expected, "with an index from before");
+    stage.world.assert_sound();
+    stage.world.drain();
+    assert_eq!(answers(&stage.world, &writer()), expected, "once it has caught up");
+    stage.world.assert_sound();
+}
+
+#[test]
+fn a_file_of_the_index_that_is_gone_cut_short_or_changed_is_noticed_when_the_store_opens() {
+    let mut stage = stage();
+    stage.world.drain();
+    let expected = answers(&stage.world, &writer());
+    let damages: [fn(&Path); 5] = [
+        |file| fs::remove_file(file).unwrap(),
+        |file| fs::write(file, b"").unwrap(),
+        |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        },
+        |file| flip(file, 1, 2),
+        |file| flip(file, 7, 8),
+    ];
+    let names: Vec<String> = kinds(&keyword(stage.world.path()));
+    for kind in names {
+        for (number, damage) in damages.iter().enumerate() {
+            stage.world.close();
+            let folder = keyword(stage.world.path());
+            let file =
+                files(&folder).into_iter().find(|file| file.to_str().unwrap().ends_with(&kind)).unwrap();
+            damage(&file);
+            stage.world.reopen();
+            let when = format!("after damage {number} to {kind}");
+            stage.assert_nothing_else_is_shown(&when);
+            stage.world.drain();
+            assert_eq!(answers(&stage.world, &writer()), expected, "{when}");
+        }
+    }
+    stage.world.assert_sound();
+}
+
+/// The kinds of files in the folder, locks excepted.
+fn kinds(folder: &Path) -> Vec<String> {
+    let mut kinds: Vec<String> = files(folder)
+        .iter()
+        .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| !name.ends_with(".lock") && name != ".managed.json")
+        .map(|name| name.split_once('.').map(|(_, end)| format!(".{end}")).unwrap())
+        .collect();
+    kinds.sort();
+    kinds.dedup();
+    assert!(kinds.len() >= 5, "{kinds:?}");
+    kinds
+}
+
+/// Flips a bit at that fraction of the file.
+fn flip(file: &Path, numerator: usize, denominator: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    let at = bytes.len() * numerator / denominator;
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= 4;
+    }
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn damage_while_the_store_is_open_shows_nothing_else() {
+    let replaced: [fn(&Path, &Path); 3] = [
+        |file, _| fs::remove_file(file).unwrap(),
+        // Put in place of the old one, as a restore would: what is open stays as it is.
+        |file, spare| {
+            fs::write(spare, b"not what it was").unwrap();
+            fs::rename(spare, file).unwrap();
+        },
+        // In place, under the eyes of whoever has it mapped.
+        |file, _| {
+            use std::io::{Seek, SeekFrom, Write};
+            let length = fs::metadata(file).unwrap().len();
+            let mut open = fs::OpenOptions::new().write(true).open(file).unwrap();
+            open.seek(SeekFrom::Start(length / 3)).unwrap();
+            open.write_all(&vec![0x5a; (length as usize / 3).min(64)]).unwrap();
+        },
+    ];
+    for (number, damage) in replaced.iter().enumerate() {
+        let mut stage = stage();
+        stage.world.drain();
+        let expected = answers(&stage.world, &writer());
+        let spare = stage.world.path().join("spare");
+        for file in files(&keyword(stage.world.path())) {
+            if !file.to_str().unwrap().ends_with(".lock") {
+                damage(&file, &spare);
+            }
+        }
+        stage.assert_nothing_else_is_shown(&format!("at once after damage {number}"));
+        stage.world.say(&writer(), None, "unrelated to any wind", "chat");
+        let _ = stage.world.memory().catch_up(&mut |_, _| {});
+        stage.visible.push("unrelated to any wind".to_owned());
+        stage.assert_nothing_else_is_shown(&format!("after damage {number}"));
+        stage.world.forget(&writer(), recordari::Selector::Source("chat".to_owned()));
+        stage.world.reopen();
+        assert_eq!(answers(&stage.world, &writer()), expected, "after damage {number} and opening again");
+        stage.world.assert_sound();
+    }
+}
+
+#[test]
+fn an_index_of_another_store_shows_nothing_else() {
+    let mut stage = stage();
+    let other = World::new();
+    for number in 0..30 {
+        let text = format!("zephyr secret of another store {number}");
+        other.say(&someone("acme", "eve", None), None, &text, "x");
+    }
+    other.drain();
+    stage.world.close();
+    fs::remove_dir_all(keyword(stage.world.path())).unwrap();
+    copy_files(&keyword(other.path()), &keyword(stage.world.path()));
+    stage.world.reopen();
+    stage.assert_nothing_else_is_shown("with the index of another store");
+    stage.world.memory().rebuild(&mut |_, _| {}).unwrap();
+    stage.world.assert_sound();
+}

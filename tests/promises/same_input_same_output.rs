@@ -1,0 +1,130 @@
+//! Given the store, the query and the clock, recall is deterministic, ties included.
+
+use std::sync::Arc;
+
+use recordari::{Candidate, Cardinality, Episode, HashingEmbedder, Mode, Policy, Principal};
+
+use crate::world::{World, by, comparable, contents, someone};
+
+const MODES: [Mode; 3] = [Mode::Hybrid, Mode::Keyword, Mode::Vector];
+
+fn policy() -> Policy {
+    Policy::parse("[recall]\nnear_duplicate = 1.0\nkind_share = 1.0").unwrap()
+}
+
+/// Statements that no score tells apart: the same words, each a turn of its own.
+fn ties(world: &World, mei: &Principal) {
+    for position in 0..30 {
+        let candidate = Candidate {
+            episode: Some(Episode { session: "talk".to_owned(), position }),
+            ..world.said(None, &format!("turn zephyr {}", ["up", "on", "in"][position as usize % 3]), "talk")
+        };
+        world.commit(mei, &candidate);
+    }
+    // Values of one subject, recorded in the same instant, by the same authority.
+    for colour in ["red", "green", "blue", "black", "white"] {
+        let candidate = Candidate {
+            cardinality: Cardinality::Multi,
+            ..world.said(Some("zephyr"), &format!("zephyr comes in {colour}"), "paint")
+        };
+        world.commit(mei, &candidate);
+    }
+}
+
+fn answers(world: &World, mei: &Principal) -> Vec<String> {
+    MODES.map(|mode| comparable(&world.recall(mei, &by(mode, "zephyr")))).to_vec()
+}
+
+#[test]
+fn the_same_question_gets_the_same_answer_every_time() {
+    let mut world = World::with_policy(policy());
+    let mei = someone("acme", "mei", None);
+    ties(&world, &mei);
+    let first = answers(&world, &mei);
+    let same = |world: &World, when: &str| assert_eq!(answers(world, &mei), first, "{when}");
+    same(&world, "again");
+    world.drain();
+    same(&world, "from the index");
+    world.memory().rebuild(&mut |_, _| {}).unwrap();
+    same(&world, "after a rebuild");
+    world.reopen();
+    same(&world, "after opening again");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| same(&world, "from several threads"));
+        }
+    });
+}
+
+#[test]
+fn two_stores_with_the_same_history_answer_the_same() {
+    let mei = someone("acme", "mei", None);
+    let worlds = [World::with_policy(policy()), World::with_policy(policy())];
+    for world in &worlds {
+        ties(world, &mei);
+    }
+    worlds[1].drain();
+    assert_eq!(answers(&worlds[0], &mei), answers(&worlds[1], &mei));
+    let contents_of = |world: &World| -> Vec<String> {
+        world.listed(&mei).into_iter().map(|record| record.content).collect()
+    };
+    assert_eq!(contents_of(&worlds[0]), contents_of(&worlds[1]));
+}
+
+#[test]
+fn equal_scores_come_in_the_order_of_writing() {
+    let world = World::with_policy(policy());
+    let mei = someone("acme", "mei", None);
+    let words = ["amber", "birch", "cedar", "dogwood", "elder", "fir", "gorse", "hazel", "ivy", "juniper"];
+    for word in words {
+        world.say(&mei, None, &format!("zephyr {word}"), "walk");
+    }
+    let answer = world.recall(&mei, &by(Mode::Keyword, "zephyr"));
+    assert!(answer.hits.windows(2).all(|pair| pair[0].score == pair[1].score));
+    assert_eq!(contents(&answer), words.map(|word| format!("zephyr {word}")));
+}
+
+/// Which window of a long text stands for its meaning must not depend on what else is stored: once the
+/// middle of a search was taken, and a neighbour more or less changed the answer.
+#[test]
+fn a_long_text_is_compared_by_the_same_window_whatever_else_is_stored() {
+    let long = |first: &str, rest: &str| format!("{} {}", first.repeat(80), rest.repeat(160));
+    let one = long("zephyr breeze wind storm calm gale ", "accounts and ledgers of the year ");
+    let two = long("zephyr breeze wind storm calm gale ", "recipes for winter soups at home ");
+    let answer = |padding: usize| {
+        let world = World::with_embedder(Some(Arc::new(HashingEmbedder::new(256).unwrap())));
+        let mei = someone("acme", "mei", None);
+        for number in 0..padding {
+            world.say(&mei, None, &format!("unrelated note {number}"), "pad");
+        }
+        world.say(&mei, None, &one, "a");
+        world.say(&mei, None, &two, "b");
+        world.say(&mei, None, "zephyr alone", "c");
+        let answer = world.recall(&mei, &recordari::Query { limit: Some(2), ..by(Mode::Hybrid, "zephyr") });
+        contents(&answer).iter().map(|text| text.len()).collect::<Vec<_>>()
+    };
+    let alone = answer(0);
+    // Of the two long ones, which begin alike, one makes room for what says something else.
+    assert_eq!(alone.iter().filter(|length| **length > 100).count(), 1, "{alone:?}");
+    for padding in 1..12 {
+        assert_eq!(answer(padding), alone, "beside {padding} others");
+    }
+}
+
+/// Vectors that a query by meaning had left in memory thinned out the answer of a later one by words.
+#[test]
+fn a_query_by_words_does_not_depend_on_what_was_asked_before() {
+    let world = World::with_policy(policy());
+    let mei = someone("acme", "mei", None);
+    let words = ["alpine", "breeze", "candle", "zephyr"];
+    for turn in 0..4 {
+        let mut words = words;
+        words.rotate_left(turn);
+        world.say(&mei, None, &words.join(" "), "chat");
+    }
+    world.say(&mei, None, "zephyr and much else that is of no interest here", "chat");
+    let query = recordari::Query { limit: Some(3), ..by(Mode::Keyword, "zephyr") };
+    let cold = comparable(&world.recall(&mei, &query));
+    world.ask(&mei, "alpine candle");
+    assert_eq!(comparable(&world.recall(&mei, &query)), cold);
+}
