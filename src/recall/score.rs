@@ -35,40 +35,55 @@ pub(super) struct Scored {
 /// order is total.
 pub(super) fn rank(sources: Sources<'_>, ground: &Ground, found: &Found) -> Vec<Scored> {
     let policy = &sources.policy.recall;
-    let mut scored = Vec::new();
+    let mut candidates = Vec::new();
     for (region, here) in ground.regions.iter().enumerate() {
         for (slot, entry) in here.partition.entries().iter().enumerate() {
             if !here.allowed[slot] {
                 continue;
             }
-            let matched = Match {
-                keyword: f64::from(found.keyword[region][slot]),
-                semantic: relevance(ground, found.cosine[region][slot]),
-                subject: found.subject[region][slot],
-            };
-            if matched.is_nothing() {
-                continue;
+            let matched = Match::of(ground, found, region, slot);
+            if !matched.is_nothing() {
+                let strength = matched.strength(policy);
+                candidates.push(Candidate { strength, doc: entry.columns.doc, region, slot });
             }
-            scored.push((region, slot, entry.columns, matched));
         }
     }
-    keep_best(&mut scored, policy);
-    let now = sources.now;
+    keep_best(&mut candidates, policy.candidates);
     let shares = Shares::of(policy, found.by_words, ground.asked.vector.is_some());
-    let score = |(region, slot, columns, matched): (usize, usize, Columns, Match)| {
-        let parts = parts(&matched, &columns, policy, columns_age(&columns, now));
+    let score = |Candidate { doc, region, slot, .. }: Candidate| {
+        let columns = &ground.regions[region].partition.entries()[slot].columns;
+        let matched = Match::of(ground, found, region, slot);
+        let parts = parts(&matched, columns, policy, columns_age(columns, sources.now));
         Scored {
             region,
             slot,
-            doc: columns.doc,
+            doc,
             score: parts.iter().map(|part| part.contribution).sum(),
             relevance: matched.relevance(shares),
             parts,
         }
     };
-    let mut ranked: Vec<Scored> = scored.into_iter().map(score).collect();
+    let mut ranked: Vec<Scored> = candidates.into_iter().map(score).collect();
     ranked.sort_by(order);
     ranked
+}
+
+/// A record that might be scored: no more than it takes to choose, since there may be very many.
+struct Candidate {
+    strength: f64,
+    doc: DocId,
+    region: usize,
+    slot: usize,
+}
+
+/// Keeps the candidates that the policy asks for: the best by what decides most, which bounds the work
+/// that follows. The rest could at most gain what the small parts are worth.
+fn keep_best(candidates: &mut Vec<Candidate>, most: usize) {
+    if candidates.len() > most {
+        candidates
+            .select_nth_unstable_by(most, |a, b| b.strength.total_cmp(&a.strength).then(a.doc.cmp(&b.doc)));
+        candidates.truncate(most);
+    }
 }
 
 /// Best first; the same score: the older document first.
@@ -85,6 +100,22 @@ pub(super) struct Match {
 }
 
 impl Match {
+    fn of(ground: &Ground, found: &Found, region: usize, slot: usize) -> Match {
+        Match {
+            keyword: f64::from(found.keyword[region][slot]),
+            semantic: relevance(ground, found.cosine[region][slot]),
+            subject: found.subject[region][slot],
+        }
+    }
+
+    /// What the parts that tell of the match contribute.
+    fn strength(&self, policy: &RecallPolicy) -> f64 {
+        let weights = &policy.weights;
+        self.keyword * weights.keyword
+            + self.semantic * weights.semantic
+            + f64::from(u8::from(self.subject)) * weights.subject
+    }
+
     fn is_nothing(&self) -> bool {
         self.keyword <= 0.0 && self.semantic <= 0.0 && !self.subject
     }
@@ -117,23 +148,6 @@ impl Shares {
 
 fn relevance(ground: &Ground, cosine: f32) -> f64 {
     if cosine == exact::NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) }
-}
-
-/// Keeps the candidates that the policy asks for: the best by what decides most, which bounds the work
-/// that follows. The rest could at most gain what the small parts are worth.
-fn keep_best(scored: &mut Vec<(usize, usize, Columns, Match)>, policy: &RecallPolicy) {
-    let weights = &policy.weights;
-    let strength = |matched: &Match| {
-        matched.keyword * weights.keyword
-            + matched.semantic * weights.semantic
-            + f64::from(u8::from(matched.subject)) * weights.subject
-    };
-    if scored.len() > policy.candidates {
-        scored.select_nth_unstable_by(policy.candidates, |a, b| {
-            strength(&b.3).total_cmp(&strength(&a.3)).then(a.2.doc.cmp(&b.2.doc))
-        });
-        scored.truncate(policy.candidates);
-    }
 }
 
 fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {
