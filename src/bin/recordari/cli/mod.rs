@@ -87,7 +87,7 @@ pub struct Common {
     /// The policy file [default: policy.toml in the store, or the defaults]
     #[arg(long, global = true, value_name = "FILE", env = "RECORDARI_POLICY", hide_env_values = true)]
     pub policy: Option<PathBuf>,
-    /// The embedding model: a folder, `embedded`, or `none` to search by keyword alone
+    /// The embedding model: `embedded`, a folder, http://host/v1#name, or `none` to search by keyword alone
     #[arg(long, global = true, value_name = "MODEL", env = "RECORDARI_MODEL", hide_env_values = true)]
     pub model: Option<String>,
     /// Answer in JSON: one object, or one object a line for lists
