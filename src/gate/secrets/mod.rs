@@ -12,7 +12,8 @@
 //! would read the same letters (full-width forms, zero-width characters) and parts words where not,
 //! so that a key between Chinese characters is seen. Secrets in encoded form (base64 of a key, say),
 //! letters of other scripts that merely look alike, and secrets told in a sentence without the form
-//! of a credential are not found.
+//! of a credential are not found, but for passwords that are told as one in English, Chinese, Japanese
+//! or Korean.
 
 mod allow;
 mod entropy;

@@ -109,6 +109,29 @@ fn full_width(letter: char) -> char {
 }
 
 #[test]
+fn a_password_told_in_chinese_japanese_or_korean_is_found_and_no_more_than_it() {
+    for text in [
+        "密码是hunter2x",
+        "wifi密码：Tr0ub4dor",
+        "数据库的密码现在是 Tr0ub4dor，别忘了",
+        "登录口令为hunter2x。",
+        "密碼是 hunter2x",
+        "パスワードはhunter2xです",
+        "パスワード: hunter2x",
+        "비밀번호는 hunter2x 입니다",
+    ] {
+        let found = find(text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(found.rule, "stated-password", "{text}");
+        assert!(["hunter2x", "Tr0ub4dor"].contains(&&text[found.start..found.end]), "{text} {found}");
+    }
+    for text in
+        ["密码是我们讨论的主题", "密码应当每年更换 2 次", "忘记密码时请联系 admin2", "パスワードは長くする"]
+    {
+        assert_eq!(find(text), None, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_credential_passes() {
     let image = format!("data:image/png;base64,{}", RANDOM.repeat(40));
     for text in [

@@ -3,6 +3,7 @@
 //! Knows no rule. A view never shows a character that a reader of the text would not read there.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -16,28 +17,43 @@ pub(super) struct View<'t> {
 }
 
 impl<'t> View<'t> {
-    /// Every way to look at `text`: one when it is plain, two when folding could hide a boundary.
+    /// Every way to look at `text`: one when it is plain, two when folding could hide a boundary, and one
+    /// more when it speaks of a password in Chinese, Japanese or Korean.
     ///
     /// The first folds compatibility forms and drops what has no width, so that a disguised secret
     /// is whole again. The second has a blank for each character that is not ASCII, so that a secret
-    /// is free of a full-width letter or a zero-width space which only stands beside it.
+    /// is free of a full-width letter or a zero-width space which only stands beside it. The third is
+    /// the first with "password is" in the place of those words.
     pub(super) fn all(text: &'t str) -> Views<'t> {
         if text.is_ascii() {
             return Views {
                 folded: View { text, bytes: Cow::Borrowed(text.as_bytes()), origins: None },
                 parted: None,
+                spoken: None,
             };
         }
-        let (folded, differs) = View::folded(text);
-        Views { folded, parted: differs.then(|| View::parted(text)) }
+        let (folded, differs) = View::folded(text, &[]);
+        let parted = differs.then(|| View::parted(text));
+        let told = told(text);
+        Views { folded, parted, spoken: (!told.is_empty()).then(|| View::folded(text, &told).0) }
     }
 
-    /// Also tells whether folding put anything other than blanks in the place of a character.
-    fn folded(text: &'t str) -> (View<'t>, bool) {
+    /// Also tells whether folding put anything other than blanks in the place of a character. What lies in
+    /// `told` is replaced.
+    fn folded(text: &'t str, told: &[Range<usize>]) -> (View<'t>, bool) {
         let mut bytes = Vec::with_capacity(text.len());
         let mut origins = Vec::with_capacity(text.len());
         let mut differs = false;
+        let mut told = told.iter().peekable();
         for (at, character) in text.char_indices() {
+            while told.next_if(|place| place.end <= at).is_some() {}
+            if let Some(place) = told.peek().filter(|place| place.contains(&at)) {
+                if place.start == at {
+                    bytes.extend_from_slice(PASSWORD_IS);
+                    origins.extend(std::iter::repeat_n(at, PASSWORD_IS.len()));
+                }
+                continue;
+            }
             if character.is_ascii() {
                 bytes.push(character as u8);
                 origins.push(at);
@@ -95,13 +111,58 @@ impl<'t> View<'t> {
 pub(super) struct Views<'t> {
     folded: View<'t>,
     parted: Option<View<'t>>,
+    spoken: Option<View<'t>>,
 }
 
 impl<'t> Views<'t> {
     /// Each view, the folded one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &View<'t>> {
-        std::iter::once(&self.folded).chain(&self.parted)
+        std::iter::once(&self.folded).chain(&self.parted).chain(&self.spoken)
     }
+}
+
+/// What a view has where a text says so in another language.
+const PASSWORD_IS: &[u8] = b" password is ";
+/// "Password" in Chinese, Japanese and Korean.
+const PASSWORD: [&str; 7] = ["密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호"];
+/// What may stand between it and the password, longer ones first.
+const IS: [&str; 21] = [
+    "已经改成",
+    "设置为",
+    "設置為",
+    "修改为",
+    "现在是",
+    "现在为",
+    "设为",
+    "設為",
+    "改为",
+    "改為",
+    "改成",
+    "是",
+    "为",
+    "為",
+    "は",
+    "が",
+    "：",
+    ":",
+    "는",
+    "은",
+    "=",
+];
+
+/// Where `text` tells of a password: the word and what joins it to what follows.
+fn told(text: &str) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = PASSWORD
+        .iter()
+        .flat_map(|word| text.match_indices(word))
+        .filter_map(|(start, word)| {
+            let after = text[start + word.len()..].trim_start();
+            let is = IS.iter().find(|is| after.starts_with(**is))?;
+            Some(start..text.len() - after.len() + is.len())
+        })
+        .collect();
+    places.sort_by_key(|place| place.start);
+    places
 }
 
 /// Whether a character takes no room of its own: nobody sees that it splits a word.
