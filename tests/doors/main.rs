@@ -7,4 +7,6 @@ mod door;
 mod files;
 mod processes;
 mod settings;
+#[cfg(unix)]
+mod terminal;
 mod texts;
