@@ -77,6 +77,7 @@ reasons! {
     QuotaReached "quota_reached" "The answer holds as many records of this kind as its quota allows." "Raise the limit, or ask for this kind alone.";
     LimitReached "limit_reached" "Better records fill the answer." "Raise the limit.";
     OverBudget "over_budget" "The record did not fit the budget of characters, not even as a reference." "Raise the budget.";
+    DamagedRecord "damaged_record" "The record's stored bytes do not match its checksum, so it is not shown." "Run recordari verify, and restore the record from a backup or its source.";
     StaleIndexEntry "stale_index_entry" "The index proposed a record that is not in force any more." "Nothing: the index will catch up.";
 
     // Why: the state of one record.

@@ -3,7 +3,7 @@
 
 mod receipt;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -240,13 +240,8 @@ fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
         }
         Err(_) => left.push((Reason::IndexFailed, String::new())),
     }
-    let deadline = Instant::now() + JOURNAL_PATIENCE;
-    while !sources.store.truncate_journal()? {
-        if Instant::now() > deadline {
-            left.push((Reason::CheckpointBusy, String::new()));
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    if !sources.store.truncate_journal(JOURNAL_PATIENCE)? {
+        left.push((Reason::CheckpointBusy, String::new()));
     }
     if !left.is_empty() {
         return Ok(Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, left)));

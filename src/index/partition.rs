@@ -87,7 +87,8 @@ impl Partition {
         if removed.is_empty() && added.is_empty() {
             return;
         }
-        let gone = |doc: &DocId| removed.contains(doc) || added.iter().any(|entry| entry.columns.doc == *doc);
+        let replaced: BTreeSet<DocId> = added.iter().map(|entry| entry.columns.doc).collect();
+        let gone = |doc: &DocId| removed.contains(doc) || replaced.contains(doc);
         let in_order = |last: Option<DocId>| {
             added.first().is_none_or(|first| last.is_none_or(|last| last < first.columns.doc))
         };

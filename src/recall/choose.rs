@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::plan::Ground;
 use super::score::Scored;
 use super::{Group, Hit, Query, Shown};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gate::Policy;
 use crate::index::{VectorBlock, subject_hash};
 use crate::namespace::Principal;
@@ -60,8 +60,17 @@ pub(super) fn resolve(
         if reading.resolved.len() >= read {
             break;
         }
-        let Some(record) = snapshot.resolve(scored.doc, principal)? else {
-            continue;
+        let record = match snapshot.resolve(scored.doc, principal) {
+            Ok(Some(record)) => record,
+            Ok(None) => continue,
+            // One damaged record costs itself, not the answer.
+            Err(Error::Corrupt(_)) => {
+                if let Some(id) = snapshot.id_of(scored.doc)? {
+                    reading.left_out.push((id, Reason::DamagedRecord));
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         // The plan let it through by its columns; the record itself must say the same.
         if record.state != State::Current || !ground.regions[scored.region].allowed[scored.slot] {

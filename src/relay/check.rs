@@ -1,11 +1,13 @@
 //! Do the derived indexes agree with the store? Compares documents both ways; changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Relay;
 use crate::change::{DocId, Seq};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::index::keyword;
 use crate::store::{Finding, Snapshot};
+use crate::text::terms;
 
 impl Relay {
     /// Everything in which the indexes differ from the store. What the keyword index has yet to apply is
@@ -32,6 +34,16 @@ impl Relay {
                 format!("document {} is in the index and not in force", doc.0),
             ));
         }
+        if view.history() != snapshot.history_at(Seq(view.watermark()))? {
+            findings.push(Finding::new("keyword", "the index follows the history of another store"));
+        }
+        let fingerprints = view.fingerprints()?;
+        for doc in indexed.intersection(&in_force).filter(|doc| !came.contains(doc)) {
+            if words(snapshot, *doc)?.is_some_and(|words| fingerprints.get(&doc.0).copied() != words) {
+                let detail = format!("document {} has other words in the index than in the store", doc.0);
+                findings.push(Finding::new("keyword", detail));
+            }
+        }
         for model in snapshot.models()?.iter().filter(|model| model.in_use) {
             for (doc, width) in snapshot.odd_vectors(model)? {
                 findings.push(Finding::new(
@@ -42,4 +54,24 @@ impl Relay {
         }
         Ok(findings)
     }
+}
+
+/// The fingerprint that a document should have in the index: none of it when it has no words. None at all
+/// when it can't be told, since the record is gone or damaged, which other checks report.
+fn words(snapshot: &Snapshot<'_>, doc: DocId) -> Result<Option<Option<u64>>> {
+    let Some((namespace, sensitivity)) = snapshot.partition_of(doc)? else {
+        return Ok(None);
+    };
+    let record = match snapshot.record(doc) {
+        Ok(Some(record)) => record,
+        Ok(None) | Err(Error::Corrupt(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let partition = keyword::Partition { namespace: namespace.0, class: sensitivity as u8 };
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    for term in terms(&record.indexed_text()) {
+        *counts.entry(term).or_insert(0) += 1;
+    }
+    let sum = counts.iter().map(|(term, count)| keyword::fingerprint(partition, term, *count));
+    Ok(Some(sum.reduce(u64::wrapping_add)))
 }

@@ -9,7 +9,6 @@ mod leases;
 mod partitions;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -37,8 +36,6 @@ pub struct Relay {
     keyword: RwLock<KeywordIndex>,
     leases: Leases,
     partitions: Partitions,
-    /// The generation that the last purge of this process made.
-    purged: AtomicU64,
 }
 
 /// What a drain did.
@@ -68,7 +65,8 @@ impl Relay {
         let folder = store.derived_folder().join("keyword");
         create_private_folder(&folder)?;
         let opened = KeywordIndex::open(&folder)?;
-        let last = store.snapshot()?.last()?;
+        let snapshot = store.snapshot()?;
+        let last = snapshot.last()?;
         let mut why = match opened.condition {
             Condition::Found => None,
             Condition::Created if last == Seq(0) => None,
@@ -76,12 +74,14 @@ impl Relay {
             Condition::Discarded { why } => Some(why),
             Condition::Awaited { why } => Some(why),
         };
-        if opened.index.watermark() > last.0 {
-            // An index from the future: the database was put back to an earlier state.
+        let view = opened.index.view();
+        if view.history() != snapshot.history_at(Seq(view.watermark()))? {
+            // The database was put back to an earlier state, or the index is another store's.
             why = Some("the keyword index knew writes that the store does not have".to_owned());
+            drop(view);
             if let Some(mut writer) = Writer::open(&folder)? {
                 writer.clear()?;
-                writer.commit(0)?;
+                writer.commit(0, 0)?;
                 writer.purge()?;
             }
             opened.index.reload()?;
@@ -91,7 +91,6 @@ impl Relay {
             folder,
             keyword: RwLock::new(opened.index),
             partitions: Partitions::default(),
-            purged: AtomicU64::new(0),
         };
         relay.renew_lease()?;
         Ok((relay, why))
@@ -140,7 +139,7 @@ impl Relay {
             return Ok(Drained::Busy);
         };
         writer.clear()?;
-        writer.commit(0)?;
+        writer.commit(0, 0)?;
         let upto = self.apply(store, &mut writer, progress)?;
         writer.purge()?;
         drop(writer);
@@ -161,11 +160,7 @@ impl Relay {
             }
         };
         self.apply(store, &mut writer, &mut |_, _| {})?;
-        // Repeated with nothing written since, it must not make another generation: whoever let go of the
-        // old files for the last one would have to do it again, and a repeated request would never end.
-        let purged = self.purged.load(Ordering::Acquire);
-        let generation = if writer.generation() == purged { purged } else { writer.purge()? };
-        self.purged.store(generation, Ordering::Release);
+        let generation = writer.purge()?;
         make_private(&self.folder)?;
         drop(writer);
         loop {
@@ -194,7 +189,7 @@ impl Relay {
                 entries_of(&snapshot, change, &mut entries)?;
             }
             writer.apply(entries)?;
-            writer.commit(upto.0)?;
+            writer.commit(upto.0, snapshot.history_at(upto)?)?;
             make_private(&self.folder)?;
             progress(upto, last);
         }

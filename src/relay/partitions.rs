@@ -57,7 +57,12 @@ impl Partitions {
             return Ok(counts.clone());
         }
         let mut counts = HashMap::new();
-        if let Some(record) = snapshot.record(doc)? {
+        // A damaged record has no words that could be trusted; resolving it is what reports it.
+        let record = match snapshot.record(doc) {
+            Err(Error::Corrupt(_)) => None,
+            other => other?,
+        };
+        if let Some(record) = record {
             for term in terms(&record.indexed_text()) {
                 *counts.entry(term).or_insert(0) += 1;
             }

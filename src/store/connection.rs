@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// SQLite releases before this one can corrupt a WAL database written by two connections at once.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 /// How long a statement waits for another process's lock before it gives up.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many prepared statements a connection keeps: more than there are, since preparing one again costs
 /// several times what running it does.
 const STATEMENTS_KEPT: usize = 128;

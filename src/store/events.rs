@@ -159,6 +159,16 @@ fn change(row: &rusqlite::Row<'_>) -> rusqlite::Result<Change> {
     Ok(Change { seq: Seq(row.get::<_, i64>(0)? as u64), added: doc(1)?, removed: doc(2)? })
 }
 
+/// The first bytes of the hash of an event, which stand for everything up to it; 0 when there is none.
+pub(super) fn history_at(connection: &Connection, seq: Seq) -> Result<u64> {
+    let hash: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT hash FROM events WHERE seq = ?1")?
+        .query_row([seq.0 as i64], |row| row.get(0))
+        .optional()?;
+    let first = hash.as_deref().and_then(|hash| hash.first_chunk::<8>());
+    Ok(first.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+}
+
 /// The position of the last event.
 pub(super) fn last(connection: &Connection) -> Result<Seq> {
     let seq: Option<i64> =

@@ -138,7 +138,8 @@ fn forgotten(
 }
 
 /// The record in force with the same subject, kind and text. Found by digest, decided by text. One that has
-/// expired is no longer the same as what is said to hold now.
+/// expired is no longer the same as what is said to hold now, and one that the caller may not read is none of
+/// its business: to answer with its id would tell that it is there.
 fn same_text(
     connection: &Connection,
     namespace: NamespaceId,
@@ -159,6 +160,7 @@ fn same_text(
         if let Some(record) = rows::record(connection, DocId(doc as u64))?
             && canonical(&record.content) == canonical(&candidate.content)
             && record.episode == candidate.episode
+            && record.sensitivity <= proposal.principal.clearance
             && !lapsed(&record)
         {
             return Ok(Some(record));

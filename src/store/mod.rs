@@ -28,6 +28,7 @@ mod writing;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -155,11 +156,13 @@ impl Store {
     }
 
     /// Copies what the journal holds into the database and empties it, so that erased bytes are in
-    /// neither. False when another process reads and it could not be emptied.
-    pub fn truncate_journal(&self) -> Result<bool> {
+    /// neither. False when others read or write for all of `patience` and it could not be emptied.
+    pub fn truncate_journal(&self, patience: Duration) -> Result<bool> {
         let writer = lock(&self.writer);
-        let busy: i64 = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        Ok(busy == 0)
+        writer.busy_timeout(patience)?;
+        let busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        writer.busy_timeout(connection::BUSY_TIMEOUT)?;
+        Ok(busy? == 0)
     }
 
     fn give_back(&self, connection: Connection) {

@@ -61,6 +61,12 @@ impl<'s> Snapshot<'s> {
         events::last(self.connection())
     }
 
+    /// Names the history up to a write by the hash that chains all of it: two stores, or one that was put back
+    /// and went on in another way, share no name. 0 before the first write, and for a write that never was.
+    pub fn history_at(&self, seq: Seq) -> Result<u64> {
+        events::history_at(self.connection(), seq)
+    }
+
     /// What came into force and went out of it in one namespace after `after`, oldest first.
     pub fn changes(&self, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
         events::changes(self.connection(), namespace, after)
@@ -133,6 +139,16 @@ impl<'s> Snapshot<'s> {
         Ok(record.filter(|record| {
             principal.scope().sees(&record.namespace) && record.sensitivity <= principal.clearance
         }))
+    }
+
+    /// The id of a document's record; whoever asks.
+    pub(crate) fn id_of(&self, doc: DocId) -> Result<Option<RecordId>> {
+        let id: Option<String> = self
+            .connection()
+            .prepare_cached("SELECT record_id FROM records WHERE id = ?1")?
+            .query_row([doc.0 as i64], |row| row.get(0))
+            .optional()?;
+        Ok(id.map(RecordId::new))
     }
 
     /// The document of a record id, and its namespace; whoever asks.

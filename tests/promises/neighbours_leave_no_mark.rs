@@ -56,6 +56,20 @@ fn move_in(world: &World) {
     world.drain();
 }
 
+#[test]
+fn a_text_that_is_kept_above_the_clearance_is_answered_as_one_that_is_not_kept() {
+    let world = World::new();
+    let mei = someone("acme", "mei", Some("trip"));
+    let cleared = mei.clone().with_clearance(Sensitivity::Sensitive);
+    let said = world.said(None, "the safe is behind the bakery", "chat-1");
+    let secret = world.commit(&cleared, &Candidate { sensitivity: Sensitivity::Sensitive, ..said.clone() });
+    let own = world.commit(&mei, &said);
+    assert_ne!(own.memory_id, secret.memory_id);
+    assert_eq!(world.remember(&mei, &said).written(), Some(own), "its own is found again");
+    // Whoever may read both is answered with the first.
+    assert_eq!(world.remember(&cleared, &said).written(), Some(secret));
+}
+
 fn answers(world: &World, who: &Principal) -> Vec<String> {
     let mut answers = Vec::new();
     for text in ["ferry to the island", "bakery", "who is the captain", "nothing of the sort"] {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use recordari::{Mode, Principal};
+use recordari::{Mode, Principal, Reason};
 
 use crate::child::writer;
 use crate::remains::files;
@@ -194,8 +194,9 @@ fn damage_while_the_store_is_open_shows_nothing_else() {
 }
 
 #[test]
-fn an_index_of_another_store_shows_nothing_else() {
+fn an_index_of_another_store_is_noticed_and_shows_nothing_else() {
     let mut stage = stage();
+    let expected = answers(&stage.world, &writer());
     let other = World::new();
     for number in 0..30 {
         let text = format!("zephyr secret of another store {number}");
@@ -207,6 +208,35 @@ fn an_index_of_another_store_shows_nothing_else() {
     copy_files(&keyword(other.path()), &keyword(stage.world.path()));
     stage.world.reopen();
     stage.assert_nothing_else_is_shown("with the index of another store");
-    stage.world.memory().rebuild(&mut |_, _| {}).unwrap();
     stage.world.assert_sound();
+    assert_eq!(answers(&stage.world, &writer()), expected, "it was noticed and built again");
+}
+
+#[test]
+fn a_damaged_record_costs_itself_and_not_the_answer() {
+    let world = World::new();
+    let mei = writer();
+    let sound = world.say(&mei, None, "zephyr over the quiet harbour", "log-1");
+    let damaged = world.say(&mei, None, "zephyr over the loud market", "log-2");
+    world.drain();
+    let unindexed = world.say(&mei, None, "zephyr over the steep meadow", "log-3");
+    let database = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+    for record in [&damaged, &unindexed] {
+        let changed = database
+            .execute(
+                "UPDATE contents SET content = 'zephyr, and what nobody said' WHERE record =
+                     (SELECT id FROM records WHERE record_id = ?1)",
+                [record.record_id.as_str()],
+            )
+            .unwrap();
+        assert_eq!(changed, 1);
+    }
+    let answer = world.recall(&mei, &by(Mode::Hybrid, "zephyr"));
+    let hits: Vec<_> = answer.hits.iter().map(|hit| &hit.record.record_id).collect();
+    assert_eq!(hits, [&sound.record_id]);
+    for record in [&damaged, &unindexed] {
+        assert!(answer.left_out.contains(&(record.record_id.clone(), Reason::DamagedRecord)), "{answer:?}");
+    }
+    let findings = world.memory().verify().unwrap();
+    assert_eq!(findings.iter().filter(|finding| finding.check == "checksums").count(), 2, "{findings:?}");
 }

@@ -87,7 +87,7 @@ pub(super) fn prepare(folder: &Path) -> Result<(Option<Loaded>, Condition)> {
     };
     let generation = fs::read(folder.join(META)).map_or(0, |meta| Payload::salvage_generation(&meta));
     wipe(folder)?;
-    create(folder, Payload { watermark: 0, generation: generation + 1 })?;
+    create(folder, Payload { generation: generation + 1, ..Payload::default() })?;
     let loaded = load(folder, None)?;
     let condition =
         if matches!(flaw, Flaw::Absent) { Condition::Created } else { Condition::Discarded { why } };

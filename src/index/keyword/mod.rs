@@ -27,8 +27,8 @@ use crate::error::Result;
 
 use folder::Loaded;
 pub use partition::Partition;
-pub use view::View;
 use view::WeakView;
+pub use view::{View, fingerprint};
 pub use writer::{Entry, Writer};
 
 /// The reading side of the index in one folder; every process may have one, and share it among threads.

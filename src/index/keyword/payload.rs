@@ -11,15 +11,21 @@ use crate::text::ANALYSIS_VERSION;
 pub(super) struct Payload {
     /// How far the changes have been applied.
     pub watermark: u64,
+    /// Names the history of which the watermark is a point; another store's is another.
+    pub history: u64,
     /// Rises with every commit.
     pub generation: u64,
+    /// Whether the commit is that of a purge: nothing was removed since.
+    pub purged: bool,
 }
 
 /// The payload as it is written.
 #[derive(Serialize, Deserialize)]
 struct Written {
     watermark: u64,
+    history: u64,
     generation: u64,
+    purged: bool,
     analysis: u32,
     /// Guards the numbers: one digit gone wrong would otherwise make an index claim what it doesn't hold.
     check: u32,
@@ -45,26 +51,29 @@ impl fmt::Display for Refused {
 
 impl Payload {
     pub(super) fn write(self) -> String {
-        let Payload { watermark, generation } = self;
+        let Payload { watermark, history, generation, purged } = self;
         let written = Written {
             watermark,
+            history,
             generation,
+            purged,
             analysis: ANALYSIS_VERSION,
-            check: check(watermark, generation, ANALYSIS_VERSION),
+            check: check(self, ANALYSIS_VERSION),
         };
         serde_json::to_string(&written).expect("a struct of numbers can be written")
     }
 
     pub(super) fn read(text: &str) -> Result<Payload, Refused> {
-        let Written { watermark, generation, analysis, check: found } =
+        let Written { watermark, history, generation, purged, analysis, check: found } =
             serde_json::from_str(text).map_err(|_| Refused::Unreadable)?;
-        if found != check(watermark, generation, analysis) {
+        let payload = Payload { watermark, history, generation, purged };
+        if found != check(payload, analysis) {
             return Err(Refused::Unreadable);
         }
         if analysis != ANALYSIS_VERSION {
             return Err(Refused::OtherAnalysis(analysis));
         }
-        Ok(Payload { watermark, generation })
+        Ok(payload)
     }
 
     /// Looks for a generation in the bytes of a damaged description, so that the next index goes on
@@ -77,9 +86,11 @@ impl Payload {
     }
 }
 
-/// FNV-1a over the three numbers.
-fn check(watermark: u64, generation: u64, analysis: u32) -> u32 {
-    let bytes = [watermark, generation, u64::from(analysis)].map(u64::to_le_bytes);
+/// FNV-1a over the numbers.
+fn check(payload: Payload, analysis: u32) -> u32 {
+    let Payload { watermark, history, generation, purged } = payload;
+    let numbers = [watermark, history, generation, u64::from(purged), u64::from(analysis)];
+    let bytes = numbers.map(u64::to_le_bytes);
     bytes.iter().flatten().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -89,22 +100,25 @@ mod tests {
 
     #[test]
     fn payloads_are_read_back_and_wrong_ones_refused() {
-        let payload = Payload { watermark: 12_345, generation: 7 };
+        let payload = Payload { watermark: 12_345, history: 99, generation: 7, purged: true };
         let text = payload.write();
         assert_eq!(Payload::read(&text).unwrap(), payload);
         assert!(matches!(Payload::read(&text.replace("12345", "12344")), Err(Refused::Unreadable)));
         assert!(matches!(Payload::read("{}"), Err(Refused::Unreadable)));
 
         let other = ANALYSIS_VERSION + 1;
-        let text =
-            format!(r#"{{"watermark":1,"generation":2,"analysis":{other},"check":{}}}"#, check(1, 2, other));
+        let found = check(payload, other);
+        let text = text.replace(
+            &format!(r#""analysis":{ANALYSIS_VERSION},"check":{}"#, check(payload, ANALYSIS_VERSION)),
+            &format!(r#""analysis":{other},"check":{found}"#),
+        );
         assert!(matches!(Payload::read(&text), Err(Refused::OtherAnalysis(found)) if found == other));
     }
 
     #[test]
     fn a_generation_is_salvaged_from_damage() {
         let meta =
-            serde_json::json!({ "payload": Payload { watermark: 1, generation: 41 }.write() }).to_string();
+            serde_json::json!({ "payload": Payload { watermark: 1, generation: 41, ..Payload::default() }.write() }).to_string();
         assert_eq!(Payload::salvage_generation(&meta.as_bytes()[..meta.len() - 5]), 41);
         assert_eq!(Payload::salvage_generation(b"\xff\xff"), 0);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tantivy::columnar::{Cardinality, Column};
 use tantivy::index::{InvertedIndexReader, SegmentId};
+use tantivy::postings::TermInfo;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{SegmentReader, Term};
 
@@ -55,10 +56,27 @@ impl Segment {
 
     /// Puts id and frequency of every alive document that holds `term` into `found`, which is empty.
     pub(super) fn postings(&self, term: &Term, found: &mut Vec<(u64, u32)>) -> Result<()> {
-        let Some(info) = self.terms.get_term_info(term).map_err(damaged)? else { return Ok(()) };
+        match self.terms.get_term_info(term).map_err(damaged)? {
+            Some(info) => self.decode(&info, found),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives every key with id and frequency of each alive document that holds it.
+    pub(super) fn each_posting(&self, mut each: impl FnMut(&[u8], u64, u32)) -> Result<()> {
+        let mut stream = self.terms.terms().stream().map_err(damaged)?;
+        let mut found = Vec::new();
+        while stream.advance() {
+            self.decode(stream.value(), &mut found)?;
+            found.drain(..).for_each(|(doc, frequency)| each(stream.key(), doc, frequency));
+        }
+        Ok(())
+    }
+
+    fn decode(&self, info: &TermInfo, found: &mut Vec<(u64, u32)>) -> Result<()> {
         let mut block = self
             .terms
-            .read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)
+            .read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)
             .map_err(damaged)?;
         // Damage may claim anything; memory for it is not asked for.
         let most = self.docs.num_docs() as usize;

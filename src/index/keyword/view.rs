@@ -1,5 +1,7 @@
 //! What did the index hold at one commit? A snapshot: what is written later doesn't change it.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use tantivy::Term;
@@ -65,6 +67,11 @@ impl View {
         self.state.payload.watermark
     }
 
+    /// Returns the name of the history that the watermark is a point in, as the committer gave it.
+    pub fn history(&self) -> u64 {
+        self.state.payload.history
+    }
+
     /// Returns the generation of the commit.
     pub fn generation(&self) -> u64 {
         self.state.payload.generation
@@ -98,6 +105,21 @@ impl View {
         Ok(documents)
     }
 
+    /// Returns a fingerprint of what each document that is not removed holds: the sum of the fingerprints of
+    /// its terms, see [`fingerprint`].
+    pub fn fingerprints(&self) -> Result<HashMap<u64, u64>> {
+        let mut sums = HashMap::new();
+        for segment in self.segments() {
+            contained(|| {
+                segment.each_posting(|key, doc, frequency| {
+                    let sum = sums.entry(doc).or_insert(0u64);
+                    *sum = sum.wrapping_add(of_key(key, frequency));
+                })
+            })?;
+        }
+        Ok(sums)
+    }
+
     /// Returns how many removed documents still have their terms in the files of this view.
     pub fn dead(&self) -> u64 {
         self.segments().iter().map(|segment| segment.dead()).sum()
@@ -120,4 +142,17 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// A number for a term of a document and its frequency there. Sums of it tell documents with other terms
+/// apart, within one run of a program; it is not for storing.
+pub fn fingerprint(partition: Partition, term: &str, frequency: u32) -> u64 {
+    of_key(partition.key(term).as_bytes(), frequency)
+}
+
+fn of_key(key: &[u8], frequency: u32) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    frequency.hash(&mut hasher);
+    hasher.finish()
 }

@@ -131,12 +131,14 @@ impl Writer {
         result
     }
 
-    /// Makes what was applied durable, together with the word that changes up to `watermark` are in it.
+    /// Makes what was applied durable, together with the word that changes up to `watermark`, a point in
+    /// the history that `history` names, are in it.
     ///
     /// Either all of it is there after a crash or nothing. Costs a few synchronous writes, and now and
     /// then a merge of small segments.
-    pub fn commit(&mut self, watermark: u64) -> Result<()> {
-        self.commit_payload(Payload { watermark, generation: self.committed.generation + 1 })?;
+    pub fn commit(&mut self, watermark: u64, history: u64) -> Result<()> {
+        let generation = self.committed.generation + 1;
+        self.commit_payload(Payload { watermark, history, generation, purged: false })?;
         self.attempt(|writer, index| {
             loop {
                 let metas = index.searchable_segment_metas()?;
@@ -154,21 +156,28 @@ impl Writer {
     /// Rewrites every segment that holds removed documents, so that no file of the index has a term
     /// that only they had. What was applied before is committed, at the watermark as it is.
     ///
+    /// Purging again with nothing applied in between makes no new generation: who let go of the old files
+    /// for the first one need not do it again.
+    ///
     /// Returns the generation from which on this holds: whoever has loaded it, or a later one, and
     /// keeps no older [`View`](super::View), has none of those files open. Files that older views use
     /// are unlinked, and freed with the last of them.
     pub fn purge(&mut self) -> Result<u64> {
+        let next = |committed: Payload, purged| Payload {
+            generation: committed.generation + 1,
+            purged,
+            ..committed
+        };
         if self.pending {
-            self.commit_payload(Payload { generation: self.committed.generation + 1, ..self.committed })?;
+            self.commit_payload(next(self.committed, false))?;
         }
-        self.attempt(|writer, index| {
-            let metas = index.searchable_segment_metas()?;
-            let with_dead: Vec<&SegmentMeta> = metas.iter().filter(|meta| meta.has_deletes()).collect();
-            if with_dead.is_empty() { Ok(()) } else { merge(writer, with_dead) }
-        })?;
-        // Under a generation of its own, even when there was nothing to rewrite: an earlier merge
-        // changes the files without changing the generation.
-        self.commit_payload(Payload { generation: self.committed.generation + 1, ..self.committed })?;
+        if !self.committed.purged {
+            self.merge_dead()?;
+            // Under a generation of its own, even when there was nothing to rewrite: an earlier merge
+            // changes the files without changing the generation.
+            self.commit_payload(next(self.committed, true))?;
+        }
+        // A crash may have left files behind, also after the commit.
         let folder = self.folder.clone();
         self.attempt(|writer, index| {
             writer.garbage_collect_files().wait()?;
@@ -179,6 +188,14 @@ impl Writer {
             }
         })?;
         Ok(self.committed.generation)
+    }
+
+    fn merge_dead(&mut self) -> Result<()> {
+        self.attempt(|writer, index| {
+            let metas = index.searchable_segment_metas()?;
+            let with_dead: Vec<&SegmentMeta> = metas.iter().filter(|meta| meta.has_deletes()).collect();
+            if with_dead.is_empty() { Ok(()) } else { merge(writer, with_dead) }
+        })
     }
 
     /// Removes every document, those not yet committed included, to build the index again. Like other

@@ -97,7 +97,7 @@ fn clearing_counts_from_the_next_commit_and_leaves_nothing() {
     writer.apply((0..10).map(|doc| add(doc, HOME, "after"))).unwrap();
     index.reload().unwrap();
     assert_eq!(index.view().documents().unwrap().len(), 50);
-    writer.commit(3).unwrap();
+    writer.commit(3, 0).unwrap();
     index.reload().unwrap();
     let view = index.view();
     assert_eq!(view.watermark(), 3);
@@ -107,7 +107,7 @@ fn clearing_counts_from_the_next_commit_and_leaves_nothing() {
     // Again, with the same writer: a removal of the first round must not reach the second.
     writer.clear().unwrap();
     writer.apply((0..10).map(|doc| add(doc, HOME, "again"))).unwrap();
-    writer.commit(4).unwrap();
+    writer.commit(4, 0).unwrap();
     index.reload().unwrap();
     assert_eq!(index.view().documents().unwrap().len(), 10);
 }
@@ -118,7 +118,7 @@ fn segments_stay_few_over_many_commits() {
     let mut writer = Writer::open(folder.path()).unwrap().unwrap();
     for doc in 0..60 {
         writer.apply([add(doc, HOME, "word")]).unwrap();
-        writer.commit(doc).unwrap();
+        writer.commit(doc, 0).unwrap();
     }
     let index = open(folder.path());
     assert!(index.view().segments().len() < 6);

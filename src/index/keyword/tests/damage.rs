@@ -11,10 +11,10 @@ fn sample(folder: &Path) {
     for round in 0..3u64 {
         let docs = round * 40..round * 40 + 40;
         writer.apply(docs.map(|doc| add(doc, HOME, &format!("shared word{doc} more{}", doc % 7)))).unwrap();
-        writer.commit(round + 1).unwrap();
+        writer.commit(round + 1, 0).unwrap();
     }
     writer.apply((0..120).step_by(9).map(|doc| Entry::Remove { doc })).unwrap();
-    writer.commit(4).unwrap();
+    writer.commit(4, 0).unwrap();
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -45,7 +45,7 @@ fn use_after(damage: &str, folder: &Path) -> bool {
     }
     let mut writer = Writer::open(folder).unwrap().unwrap();
     writer.apply([add(1_000, HOME, "later"), Entry::Remove { doc: 1 }]).unwrap();
-    writer.commit(5).unwrap();
+    writer.commit(5, 0).unwrap();
     writer.purge().unwrap();
     index.reload().unwrap();
     assert_eq!(postings(&index.view(), HOME, "later").len(), 1, "{damage}");
@@ -160,7 +160,7 @@ fn nothing_is_discarded_under_a_living_writer() {
     assert_eq!(index.view().documents().unwrap().len(), 0);
     fs::write(&meta, sound).unwrap();
     writer.apply([add(2, HOME, "word")]).unwrap();
-    writer.commit(2).unwrap();
+    writer.commit(2, 0).unwrap();
     assert!(index.reload().unwrap());
     assert_eq!(index.view().documents().unwrap(), [1, 2]);
 }
@@ -186,7 +186,7 @@ fn damage_under_an_open_writer_is_an_error_and_no_end() {
             let _ = index.view().documents();
             let _ = index.view().for_each_term(|_, _| {});
             writer.apply([Entry::Remove { doc: 5 }]).unwrap();
-            assert!(matches!(writer.commit(5), Err(crate::error::Error::Index(_))), "{extension}");
+            assert!(matches!(writer.commit(5, 0), Err(crate::error::Error::Index(_))), "{extension}");
             assert!(writer.purge().is_err(), "a failed writer stays closed");
             drop(writer);
             let opened = KeywordIndex::open(folder.path()).unwrap();

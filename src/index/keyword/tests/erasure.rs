@@ -39,7 +39,7 @@ fn after_a_purge_no_file_has_a_removed_word() {
     let mut writer = Writer::open(folder.path()).unwrap().unwrap();
     for round in 0..4 {
         writer.apply((round * 50..round * 50 + 50).map(|doc| add(doc, HOME, &word(doc)))).unwrap();
-        writer.commit(round).unwrap();
+        writer.commit(round, 0).unwrap();
     }
     let index = open(folder.path());
     // One from an early and one from a late segment, all of another, and one that was replaced.
@@ -50,7 +50,7 @@ fn after_a_purge_no_file_has_a_removed_word() {
 
     // The control: the search finds them before, and after the removal alone.
     assert!(gone.iter().all(|doc| in_dictionary(&index.view(), &word(*doc))));
-    writer.commit(4).unwrap();
+    writer.commit(4, 0).unwrap();
     index.reload().unwrap();
     assert!(in_dictionary(&index.view(), &word(3)) && index.view().dead() > 0);
 
@@ -109,7 +109,7 @@ fn an_old_view_keeps_unlinked_files_until_it_is_dropped() {
     let old = index.view();
     let mut writer = Writer::open(folder.path()).unwrap().unwrap();
     writer.apply([Entry::Remove { doc: 1 }]).unwrap();
-    writer.commit(2).unwrap();
+    writer.commit(2, 0).unwrap();
     writer.purge().unwrap();
     index.reload().unwrap();
     assert!(unlinked(folder.path()) > 0);

@@ -19,7 +19,7 @@ fn add(doc: u64, partition: Partition, text: &str) -> Entry {
 fn write(folder: &Path, watermark: u64, entries: Vec<Entry>) {
     let mut writer = Writer::open(folder).unwrap().unwrap();
     writer.apply(entries).unwrap();
-    writer.commit(watermark).unwrap();
+    writer.commit(watermark, 0).unwrap();
 }
 
 fn open(folder: &Path) -> KeywordIndex {

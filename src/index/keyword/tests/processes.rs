@@ -16,7 +16,7 @@ fn hold_the_writer() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let mut writer = Writer::open(folder.as_ref()).unwrap().unwrap();
     writer.apply([add(1, HOME, "committed")]).unwrap();
-    writer.commit(1).unwrap();
+    writer.commit(1, 0).unwrap();
     // Enough that segments of it reach the disk.
     writer.apply((2..20_000).map(|doc| add(doc, HOME, &format!("lost {doc} {doc}x {doc}y {doc}z")))).unwrap();
     println!("\nready");
