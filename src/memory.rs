@@ -231,6 +231,12 @@ impl Memory {
         let _ = self.inner.relay.refresh();
         let sources = self.inner.for_recall();
         let mut answer = recall::recall(sources, principal, query)?;
+        // Without a background thread nobody else embeds what was stored while the model was down.
+        let waits = answer.plan.degraded.contains(&crate::reason::Reason::EmbeddingsPending);
+        if waits && self.background.is_none() && answer.plan.searches.contains(&"exact_vector") {
+            self.inner.embed_pending();
+            answer = recall::recall(sources, principal, query)?;
+        }
         let kept = &sources.policy.traces;
         if kept.keep_days > 0 && kept.keep_at_most > 0 {
             let trace_id = minted("trc", sources.now)?;

@@ -65,7 +65,7 @@ reasons! {
     IndexFailed "index_failed" "The derived index could not be cleaned." "Run recordari rebuild, then repeat the request.";
 
     // Recall: why there is nothing, or why one record is not in the answer.
-    EmptyQuery "empty_query" "The query has no text." "Say what is asked for, or use list.";
+    EmptyQuery "empty_query" "The query has no letter, digit or symbol to look for." "Say what is asked for, or use list.";
     NoMemories "no_memories" "The scope holds no memories." "Check the tenant, user, project and agent.";
     NothingAllowed "nothing_allowed" "The scope holds memories, but the filters, validity and clearance leave none." "Widen the filters.";
     NoRelevantMemory "no_relevant_memory" "Nothing that may be seen is relevant to the query." "Ask in other words, or take it that nothing is remembered.";

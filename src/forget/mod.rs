@@ -119,7 +119,13 @@ pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> 
         {
             return Ok(if same { Revoked::Before(job) } else { Revoked::Conflict });
         }
-        let erased = writing.erase(&namespace, &request.selector, &request.reason, &receipt_id)?;
+        let erased = writing.erase(
+            &namespace,
+            &request.selector,
+            principal.clearance,
+            &request.reason,
+            &receipt_id,
+        )?;
         if erased.is_empty() {
             return Ok(match writing.job_of_target(&namespace, &request.selector)? {
                 Some(job) => Revoked::Before(job),

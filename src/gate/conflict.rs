@@ -9,6 +9,7 @@ pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts) -> Gate {
         return Ok(());
     };
     match proposal.corrects {
+        None if facts.replaced(proposal).is_some() => Ok(()),
         None => Err(Stop::Conflict(Reason::ConflictRequiresCorrection, Box::new(current.clone()))),
         Some(expected) if *expected != current.record_id => {
             Err(Stop::Conflict(Reason::StaleExpectedRecord, Box::new(current.clone())))

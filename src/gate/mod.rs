@@ -8,6 +8,7 @@ pub mod policy;
 mod provenance;
 mod scope;
 pub mod secrets;
+mod strength;
 mod value;
 
 use crate::clock::Timestamp;
@@ -54,6 +55,20 @@ pub struct Facts {
     pub current: Option<Record>,
     /// Records that the candidate says it is derived from, as far as they are in force.
     pub derived_from: Vec<Record>,
+}
+
+impl Facts {
+    /// The record that an admitted candidate takes the place of though it is no correction: the same
+    /// statement held less firmly, or one for the same subject that holds no more.
+    pub fn replaced(&self, proposal: Proposal<'_>) -> Option<&Record> {
+        if proposal.corrects.is_some() {
+            return None;
+        }
+        let holds = proposal.candidate.expires_at.is_none_or(|end| end > proposal.now);
+        let lapsed = |record: &&Record| holds && record.expires_at.is_some_and(|end| end <= proposal.now);
+        let stronger = |record: &&Record| strength::is_stronger(proposal, record);
+        self.same_text.as_ref().filter(stronger).or_else(|| self.current.as_ref().filter(lapsed))
+    }
 }
 
 /// What the gates decide. All are normal outcomes.
@@ -193,15 +208,21 @@ fn texts(candidate: &Candidate) -> impl Iterator<Item = &str> {
 }
 
 fn admit(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Admitted {
-    let candidate = proposal.candidate;
     let derived = &facts.derived_from;
+    let expires_at = lifetime::expiry(proposal, policy);
+    let (candidate, expires_at) = match facts.same_text.as_ref().filter(|record| {
+        facts.replaced(proposal).is_some_and(|replaced| replaced.record_id == record.record_id)
+    }) {
+        Some(record) => strength::joined(proposal.candidate, expires_at, record),
+        None => (proposal.candidate.clone(), expires_at),
+    };
     Admitted {
-        candidate: candidate.clone(),
         namespace: proposal.namespace().clone(),
         source: candidate.source.clone().expect("the provenance gate lets nothing pass without a source"),
         observed_at: candidate.observed_at.expect("the provenance gate lets nothing pass without a time"),
-        expires_at: lifetime::expiry(proposal, policy),
+        expires_at,
         authority: derived.iter().map(|record| record.authority).fold(candidate.authority, Ord::min),
         sensitivity: derived.iter().map(|record| record.sensitivity).fold(candidate.sensitivity, Ord::max),
+        candidate,
     }
 }

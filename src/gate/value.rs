@@ -11,6 +11,8 @@ pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Ga
         return Err(Stop::Reject(Reason::NoReuseValue));
     }
     match &facts.same_text {
+        // It is there, but not as firmly: what this one adds must not be lost.
+        Some(_) if facts.replaced(proposal).is_some() => Ok(()),
         Some(record) if rests_on_the_same_source(record, proposal) => {
             Err(Stop::Idempotent(Box::new(record.clone())))
         }

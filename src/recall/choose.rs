@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::plan::Ground;
 use super::score::Scored;
-use super::{Group, Hit, Query, Shown};
+use super::{Group, Hit, Mode, Query, Shown};
 use crate::error::{Error, Result};
 use crate::gate::Policy;
 use crate::index::{VectorBlock, subject_hash};
@@ -14,7 +14,7 @@ use crate::reason::Reason;
 use crate::record::{Record, RecordId, State};
 use crate::simd::dot_f32;
 use crate::store::Snapshot;
-use crate::text::{Sketch, canonical, is_similar};
+use crate::text::{Sketch, canonical, is_similar, mentions};
 
 /// How many records are resolved for each that is asked for, and how many more: enough to fill the answer
 /// after folding, few enough to read at once.
@@ -24,6 +24,9 @@ const RESOLVE_MORE: usize = 20;
 /// meaning said twice. Two statements are much closer to one another than a question is to its answer: with
 /// the default model, losing a contest and winning it half way there.
 const SAME_MEANING: f32 = 0.8;
+
+/// The share of the floor that counts where one search runs alone: it knows less, so it decides less.
+const ALONE: f64 = 2.0 / 3.0;
 
 /// A record as the store has it now, and its score.
 pub(super) struct Resolved {
@@ -89,29 +92,31 @@ fn trigger_unmet(record: &Record, query: &Query) -> bool {
     let Some(trigger) = &record.read_trigger else {
         return false;
     };
-    let trigger = canonical(trigger);
-    let tagged = query.tags.iter().any(|tag| canonical(tag) == trigger);
-    !tagged && !canonical(&query.text).contains(&trigger)
+    let tagged = query.tags.iter().any(|tag| canonical(tag) == canonical(trigger));
+    !tagged && !mentions(&query.text, trigger)
 }
 
 /// Makes the answer.
 pub(super) fn choose(policy: &Policy, ground: &Ground, reading: Reading, query: &Query) -> Chosen {
     let limit = if query.limit.is_some() { reading.limit } else { policy.recall.limit };
     let mut left_out = reading.left_out;
-    let relevant = relevant(policy, reading.resolved, query, &mut left_out);
+    let alone = query.mode != Mode::Hybrid || ground.asked.vector.is_none();
+    let relevant = relevant(policy, alone, reading.resolved, query, &mut left_out);
     let picked = pick(policy, ground, relevant, limit, &mut left_out);
     Chosen { hits: arrange(picked, query), left_out }
 }
 
 fn relevant(
     policy: &Policy,
+    alone: bool,
     resolved: Vec<Resolved>,
     query: &Query,
     left_out: &mut Vec<(RecordId, Reason)>,
 ) -> Vec<Resolved> {
+    let floor = if alone { policy.recall.floor * ALONE } else { policy.recall.floor };
     let mut relevant = Vec::new();
     for one in resolved {
-        if one.scored.relevance < policy.recall.floor {
+        if one.scored.relevance < floor {
             left_out.push((one.record.record_id, Reason::BelowFloor));
         } else if query.minimum_score.is_some_and(|least| one.scored.score < least) {
             left_out.push((one.record.record_id, Reason::BelowMinimumScore));
@@ -296,6 +301,7 @@ fn contradicted(record: &Record, query: &Query) -> bool {
     };
     query.observed.iter().any(|(observed, value)| {
         subject_hash(observed) == subject_hash(subject)
-            && !canonical(&record.content).contains(&canonical(value))
+            && !mentions(&record.content, value)
+            && !mentions(value, &record.content)
     })
 }

@@ -24,6 +24,7 @@ use crate::namespace::Principal;
 use crate::reason::Reason;
 use crate::relay::Relay;
 use crate::store::Store;
+use crate::text::query_terms;
 
 pub use answer::{Group, Hit, Part, Plan, Recalled, Shown, Timings};
 pub use project::HEADING;
@@ -56,7 +57,7 @@ pub struct Sources<'a> {
 pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Result<Recalled> {
     query.check()?;
     let started = Instant::now();
-    if query.text.trim().is_empty() {
+    if query_terms(&query.text).is_empty() {
         return Ok(Recalled::empty(Reason::EmptyQuery, query));
     }
     let asked = plan::embed(sources, query)?;

@@ -109,7 +109,10 @@ pub(super) fn plan<'s>(
         let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
         regions.push(Region { place, partition, allowed, allowed_count });
     }
-    let degraded = asked.degraded.into_iter().collect();
+    let mut degraded: Vec<Reason> = asked.degraded.into_iter().collect();
+    if asked.vector.is_some() && regions.iter().any(Region::lacks_vectors) {
+        degraded.push(Reason::EmbeddingsPending);
+    }
     let policy_version = sources.policy_version.to_owned();
     let clearance = principal.clearance;
     Ok((snapshot, Ground { regions, view, asked, model, clearance, kept_out, policy_version, degraded }))
@@ -146,6 +149,23 @@ pub(super) fn obstacle(
         return Some(Reason::OutsideFilter);
     }
     None
+}
+
+impl Region {
+    /// Whether a record that may be considered has no vector, so that its words alone can find it.
+    fn lacks_vectors(&self) -> bool {
+        let owners = self.partition.vectors().map_or(&[][..], |block| &block.owners);
+        let mut owners = owners.iter().peekable();
+        self.partition.entries().iter().zip(&self.allowed).any(|(entry, allowed)| {
+            while owners.next_if(|owner| **owner < entry.columns.doc).is_some() {}
+            *allowed && owners.peek() != Some(&&entry.columns.doc)
+        })
+    }
+
+    /// Whether a record has a vector.
+    pub(super) fn has_vector(&self, doc: DocId) -> bool {
+        self.partition.vectors().is_some_and(|block| block.owners.binary_search(&doc).is_ok())
+    }
 }
 
 impl Ground {

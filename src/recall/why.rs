@@ -52,7 +52,17 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
     let reading = choose::resolve(&snapshot, principal, &ground, ranked, query)?;
     let left_out = choose::choose(sources.policy, &ground, reading, query).left_out;
     let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);
-    let reason = named.map_or(Reason::NotRetrieved, |(_, reason)| reason);
+    let unnamed = || match scored {
+        Some(_) => Reason::NotRetrieved,
+        None if ground.asked.vector.is_some()
+            && !ground.regions.iter().any(|region| region.has_vector(doc)) =>
+        {
+            Reason::EmbeddingsPending
+        }
+        // It matches in nothing, so nothing had to be nearer.
+        None => Reason::BelowFloor,
+    };
+    let reason = named.map_or_else(unnamed, |(_, reason)| reason);
     Ok(Why::LeftOut(reason, scored))
 }
 

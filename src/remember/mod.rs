@@ -103,7 +103,7 @@ pub fn remember(
     sources.store.write(sources.now, |writing| {
         if let Some(key) = idempotency_key {
             match writing.seen(proposal.namespace(), key, &body)? {
-                Seen::Same(outcome, written) => return Ok(replayed(&outcome, written)),
+                Seen::Same(written) => return Ok(Outcome::Idempotent(written, None)),
                 Seen::Other => return Ok(Outcome::Rejected(Reason::IdempotencyConflict)),
                 Seen::New => {}
             }
@@ -285,9 +285,21 @@ fn settle_judged(
     Ok(match gate::judge(proposal, &facts, policy)? {
         Verdict::Allow(admitted) => {
             let vectors = embedded.map(|embedded| embedded.stored(writing)).transpose()?.flatten();
-            let corrects = if proposal.corrects.is_some() { facts.current.as_ref() } else { None };
+            let replaced = facts.replaced(proposal);
+            let corrects = if proposal.corrects.is_some() { facts.current.as_ref() } else { replaced };
             let written = writing.append(&admitted, corrects, vectors.as_ref())?;
-            if corrects.is_some() { Outcome::Corrected(written) } else { Outcome::Committed(written) }
+            match (replaced, &facts.same_text) {
+                // One statement: it goes on resting on what it rested on before.
+                (Some(replaced), Some(same)) if replaced.record_id == same.record_id => {
+                    writing.carry_evidence(&replaced.record_id, &written.record_id)?;
+                }
+                _ => {}
+            }
+            if proposal.corrects.is_some() {
+                Outcome::Corrected(written)
+            } else {
+                Outcome::Committed(written)
+            }
         }
         Verdict::Reject(reason) => Outcome::Rejected(reason),
         Verdict::Review(reason) => {
@@ -306,10 +318,6 @@ fn settle_judged(
 
 fn readable(principal: &Principal, record: Record) -> Option<Box<Record>> {
     (record.sensitivity <= principal.clearance && record.state != State::Forgotten).then(|| Box::new(record))
-}
-
-fn replayed(outcome: &str, written: Written) -> Outcome {
-    if outcome == "committed" { Outcome::Committed(written) } else { Outcome::Idempotent(written, None) }
 }
 
 fn check_key(key: &str) -> Result<()> {

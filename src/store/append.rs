@@ -110,6 +110,20 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Lets a version rest on what an earlier one with the same text rested on, besides its own source.
+    pub fn carry_evidence(&self, from: &RecordId, to: &RecordId) -> Result<()> {
+        let (from, to) = (self.doc_of(from)?, self.doc_of(to)?);
+        self.connection()
+            .prepare_cached(
+                "INSERT INTO evidence (record, namespace, source, locator, speaker, observed_at, authority)
+                 SELECT ?2, o.namespace, o.source, o.locator, o.speaker, o.observed_at, o.authority FROM evidence o
+                 WHERE o.record = ?1 AND NOT EXISTS (SELECT 1 FROM evidence n
+                     WHERE n.record = ?2 AND n.source = o.source AND n.locator IS o.locator) ORDER BY o.id",
+            )?
+            .execute(params![from.0 as i64, to.0 as i64])?;
+        Ok(())
+    }
+
     /// The record in force of a memory, whoever asks.
     pub fn current(&self, memory: &MemoryId) -> Result<Option<Record>> {
         let doc: Option<i64> = self

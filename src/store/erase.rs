@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension, params};
 
 use super::events::Event;
-use super::facts::{place_key, source_key};
+use super::facts::{place_key, source_key, statement_key};
 use super::ledger::{Mark, Tombstone};
 use super::rows;
 use super::secret::Of;
@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::namespace::Namespace;
 use crate::record::{MemoryId, Record, RecordId, Source, State};
 use crate::text::canonical;
+use crate::trust::Sensitivity;
 
 /// What is to be forgotten, in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +71,14 @@ struct Version {
 }
 
 impl Writing<'_> {
-    /// Erases what the selector names in a namespace. What was erased before stays as it is.
+    /// Erases what the selector names in a namespace. What was erased before stays as it is. A single
+    /// memory, and those about a subject, are found up to `clearance` only, as if the others were not there;
+    /// a source and a namespace go as a whole.
     pub fn erase(
         &self,
         namespace: &Namespace,
         selector: &Selector,
+        clearance: Sensitivity,
         reason: &str,
         receipt: &str,
     ) -> Result<Erased> {
@@ -95,7 +99,11 @@ impl Writing<'_> {
                 self.withdraw(place, source, &mut erased)?
             }
         };
+        let by_itself = matches!(selector, Selector::Memory(_) | Selector::Subject(_));
         for memory in memories {
+            if by_itself && !self.is_readable(memory, clearance)? {
+                continue;
+            }
             self.erase_memory(place, namespace, memory, reason, receipt, &mut erased)?;
         }
         self.hold_what_rested_on_it(&mut erased)?;
@@ -224,6 +232,19 @@ impl Writing<'_> {
             .exists([memory])?)
     }
 
+    /// Whether any version of a memory is within the clearance; see [`super::Snapshot::namespace_of`].
+    fn is_readable(&self, memory: i64, clearance: Sensitivity) -> Result<bool> {
+        let mut statement =
+            self.connection().prepare_cached("SELECT sensitivity FROM records WHERE memory = ?1")?;
+        let mut rows = statement.query([memory])?;
+        while let Some(row) = rows.next()? {
+            if rows::code::<Sensitivity>(row, 0)? <= clearance {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn memory_id(&self, memory: i64) -> Result<MemoryId> {
         let id: String = self
             .connection()
@@ -320,12 +341,15 @@ impl Writing<'_> {
     fn marks(&self, versions: &[Version]) -> Result<Vec<Mark>> {
         let mut marks = BTreeSet::new();
         for version in versions {
-            let text: Option<[u8; 16]> = self
+            let text: Option<([u8; 16], String)> = self
                 .connection()
-                .prepare_cached("SELECT text_key FROM contents WHERE record = ?1")?
-                .query_row([version.doc.0 as i64], |row| row.get(0))
+                .prepare_cached("SELECT text_key, content FROM contents WHERE record = ?1")?
+                .query_row([version.doc.0 as i64], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            marks.extend(text.map(|digest| Mark { kind: "text", digest }));
+            if let Some((digest, content)) = text {
+                marks.insert(Mark { kind: "text", digest });
+                marks.insert(Mark { kind: "text", digest: statement_key(self.secret, &content) });
+            }
             let mut statement =
                 self.connection().prepare_cached("SELECT source, locator FROM evidence WHERE record = ?1")?;
             let mut found = statement.query([version.doc.0 as i64])?;

@@ -9,8 +9,8 @@ use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::gate::{Facts, Proposal};
-use crate::record::{Candidate, Cardinality, Record, Source, State};
-use crate::text::canonical;
+use crate::record::{Candidate, Cardinality, Record, Source};
+use crate::text::{canonical, statement};
 
 /// The subject's digest within its namespace; none where the subject does not name one memory.
 pub(super) fn subject_key(secret: &Secret, candidate: &Candidate) -> Option<Digest> {
@@ -23,6 +23,12 @@ pub(super) fn subject_key(secret: &Secret, candidate: &Candidate) -> Option<Dige
 /// The digest by which equal statements find each other: what it is about and what it says.
 pub(super) fn text_key(secret: &Secret, subject: Option<&str>, content: &str) -> Digest {
     secret.digest(Of::Text, &[&subject.map_or_else(String::new, canonical), &canonical(content)])
+}
+
+/// The digest by which a forgotten statement is known when it comes back, whatever subject it comes under
+/// and however it is punctuated.
+pub(super) fn statement_key(secret: &Secret, content: &str) -> Digest {
+    secret.digest(Of::Text, &["", &statement(content)])
 }
 
 pub(super) fn source_key(secret: &Secret, source: &Source) -> Digest {
@@ -50,10 +56,7 @@ pub(super) fn gather(connection: &Connection, secret: &Secret, proposal: Proposa
         forgotten_at,
         forgotten_source,
         same_text: same_text(connection, namespace, proposal, text)?,
-        current: match subject {
-            Some(subject) => current_of_subject(connection, namespace, candidate, subject)?,
-            None => None,
-        },
+        current: current_of_subject(connection, secret, namespace, proposal)?,
         derived_from,
     })
 }
@@ -103,10 +106,17 @@ fn forgotten(
          WHERE m.namespace = ?1 AND m.kind = ?2 AND m.subject_key = ?3
          UNION
          SELECT t.id, t.forgotten_at FROM tombstones t JOIN tombstone_marks k ON k.tombstone = t.id
-         WHERE k.namespace = ?1 AND k.kind = 'text' AND k.digest = ?4",
+         WHERE k.namespace = ?1 AND k.kind = 'text' AND k.digest IN (?4, ?5)",
     )?;
+    let statement_key = statement_key(secret, &candidate.content);
     let subject = subject.as_ref().map(Digest::as_slice);
-    let mut found = statement.query(params![namespace.0, candidate.kind.code(), subject, text.as_slice()])?;
+    let mut found = statement.query(params![
+        namespace.0,
+        candidate.kind.code(),
+        subject,
+        text.as_slice(),
+        statement_key.as_slice()
+    ])?;
     while let Some(row) = found.next()? {
         tombstones.push((row.get::<_, i64>(0)?, Timestamp::from_micros(row.get(1)?)?));
     }
@@ -169,19 +179,60 @@ fn same_text(
     Ok(None)
 }
 
+/// The record in force that stands where the candidate would: that of the same single-valued subject. A
+/// subject has one cardinality at a time, so a record that declared the other one stands in the way too,
+/// while it holds.
 fn current_of_subject(
     connection: &Connection,
+    secret: &Secret,
+    namespace: NamespaceId,
+    proposal: Proposal<'_>,
+) -> Result<Option<Record>> {
+    let candidate = proposal.candidate;
+    let Some(subject) = &candidate.subject else {
+        return Ok(None);
+    };
+    let single = single_of_subject(connection, secret, namespace, candidate, subject)?;
+    let holds = |record: &Record| record.expires_at.is_none_or(|end| end > proposal.now);
+    match candidate.cardinality {
+        Cardinality::Single if single.is_some() => Ok(single),
+        Cardinality::Single => Ok(one_of_many(connection, namespace, candidate, subject)?.filter(holds)),
+        Cardinality::Multi => Ok(single.filter(holds)),
+    }
+}
+
+fn single_of_subject(
+    connection: &Connection,
+    secret: &Secret,
     namespace: NamespaceId,
     candidate: &Candidate,
-    subject: Digest,
+    subject: &str,
 ) -> Result<Option<Record>> {
+    let key = secret.digest(Of::Subject, &[&canonical(subject)]);
     let doc: Option<i64> = connection
         .prepare_cached(
             "SELECT r.id FROM memories m JOIN records r ON r.memory = m.id AND r.state IN ('current', 'held')
              WHERE m.namespace = ?1 AND m.kind = ?2 AND m.subject_key = ?3",
         )?
-        .query_row(params![namespace.0, candidate.kind.code(), subject.as_slice()], |row| row.get(0))
+        .query_row(params![namespace.0, candidate.kind.code(), key.as_slice()], |row| row.get(0))
         .optional()?;
-    let record = doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten();
-    Ok(record.filter(|record| record.state == State::Current || record.state == State::Held))
+    Ok(doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten())
+}
+
+/// The latest record in force of a multi-valued subject, written as the candidate writes it.
+fn one_of_many(
+    connection: &Connection,
+    namespace: NamespaceId,
+    candidate: &Candidate,
+    subject: &str,
+) -> Result<Option<Record>> {
+    let doc: Option<i64> = connection
+        .prepare_cached(
+            "SELECT r.id FROM contents c JOIN records r ON r.id = c.record
+             WHERE c.namespace = ?1 AND c.subject = ?2 AND r.kind = ?3 AND r.cardinality = 'multi'
+                   AND r.state = 'current' ORDER BY r.id DESC LIMIT 1",
+        )?
+        .query_row(params![namespace.0, subject, candidate.kind.code()], |row| row.get(0))
+        .optional()?;
+    Ok(doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten())
 }

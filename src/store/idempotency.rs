@@ -16,8 +16,8 @@ use crate::record::{MemoryId, RecordId};
 pub enum Seen {
     /// It was not used.
     New,
-    /// It was used for the same request, which had this outcome.
-    Same(String, Written),
+    /// It was used for the same request, which led to this.
+    Same(Written),
     /// It was used for another request.
     Other,
 }
@@ -32,22 +32,22 @@ impl Writing<'_> {
         let found = self
             .connection()
             .prepare_cached(
-                "SELECT k.body, k.outcome, r.record_id, m.memory_id, r.version FROM idempotency_keys k
+                "SELECT k.body, r.record_id, m.memory_id, r.version FROM idempotency_keys k
                  JOIN records r ON r.id = k.record JOIN memories m ON m.id = r.memory
                  WHERE k.namespace = ?1 AND k.key = ?2",
             )?
             .query_row(params![place.0, key], |row| {
                 let written = Written {
-                    record_id: RecordId::new(row.get::<_, String>(2)?),
-                    memory_id: MemoryId::new(row.get::<_, String>(3)?),
-                    version: row.get(4)?,
+                    record_id: RecordId::new(row.get::<_, String>(1)?),
+                    memory_id: MemoryId::new(row.get::<_, String>(2)?),
+                    version: row.get(3)?,
                 };
-                Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, String>(1)?, written))
+                Ok((row.get::<_, [u8; 16]>(0)?, written))
             })
             .optional()?;
         Ok(match found {
             None => Seen::New,
-            Some((before, outcome, written)) if before == digest => Seen::Same(outcome, written),
+            Some((before, written)) if before == digest => Seen::Same(written),
             Some(_) => Seen::Other,
         })
     }

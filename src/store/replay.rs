@@ -14,7 +14,10 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::Namespace;
 use crate::text::canonical;
+use crate::trust::Sensitivity;
 
+/// What was forgotten is forgotten again whoever asked: the clearance was looked at then.
+const ALL: Sensitivity = Sensitivity::Sensitive;
 /// The reason that the events of a replayed tombstone carry.
 const REPLAYED: &str = "ledger_replayed";
 
@@ -92,7 +95,7 @@ pub(super) fn replay_ledger(store: &Store, now: Timestamp) -> Result<usize> {
                 "INSERT OR IGNORE INTO blocked_sources (namespace, source, blocked_at) VALUES (?1, ?2, ?3)",
                 params![place.0, blocked.source, blocked.blocked_at.as_micros()],
             )?;
-            let erased = writing.erase(&blocked.namespace, &selector, REPLAYED, &receipt)?;
+            let erased = writing.erase(&blocked.namespace, &selector, ALL, REPLAYED, &receipt)?;
             if !erased.is_empty() {
                 again += erased.memories.len();
                 writing.job_again(&blocked.namespace, &selector, &receipt, &erased)?;
@@ -120,6 +123,7 @@ impl Writing<'_> {
         let erased = self.erase(
             &tombstone.namespace,
             &Selector::Memory(tombstone.memory_id.clone()),
+            ALL,
             REPLAYED,
             &tombstone.receipt,
         )?;

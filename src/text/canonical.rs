@@ -4,6 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::clean::is_invisible;
 use super::fold::fold_case;
+use super::script::is_unspaced;
 
 /// Returns the form in which two writings of the same text are equal.
 ///
@@ -41,6 +42,34 @@ fn pass(text: &str) -> String {
         canonical.push_str(word);
     }
     canonical.nfkc().collect()
+}
+
+/// Whether `text` holds `phrase` as words of its own, in whatever way both are written: "ci" is in "run the
+/// CI again" and not in "decide". Scripts without spaces have no borders to look for.
+pub fn mentions(text: &str, phrase: &str) -> bool {
+    let (text, phrase) = (canonical(text), canonical(phrase));
+    let joins = |a: Option<char>, b: Option<char>| match (a, b) {
+        (Some(a), Some(b)) => is_spaced_word(a) && is_spaced_word(b),
+        _ => false,
+    };
+    !phrase.is_empty()
+        && text.match_indices(&phrase).any(|(at, found)| {
+            let (before, after) = (&text[..at], &text[at + found.len()..]);
+            !joins(before.chars().next_back(), found.chars().next())
+                && !joins(found.chars().next_back(), after.chars().next())
+        })
+}
+
+fn is_spaced_word(c: char) -> bool {
+    c.is_alphanumeric() && !is_unspaced(c)
+}
+
+/// A statement without what two tellings of it differ in first: its canonical form with no punctuation of
+/// sentences, so that "The plan." is "the plan". Signs that make names, as in C++ and #42, stay.
+pub fn statement(text: &str) -> String {
+    let punctuation = |c: char| ".,;:!?\"'()[]…。，、；：！？（）「」『』“”‘’".contains(c);
+    let plain = canonical(text).replace(punctuation, " ");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A raised or lowered character after the sign that says so; any other alone.
@@ -84,5 +113,32 @@ mod tests {
             let once = canonical(&format!("a{c}"));
             assert_eq!(canonical(&once), once, "{c:?}");
         }
+    }
+
+    #[test]
+    fn a_phrase_is_mentioned_as_words_and_not_inside_of_them() {
+        for (text, phrase) in [
+            ("run the CI again", "ci"),
+            ("ci", "CI"),
+            ("before deploy: rotate", "Deploy"),
+            ("明天部署网站", "部署"),
+            ("uses C++ daily", "c++"),
+            ("部署ci后通知", "ci"),
+        ] {
+            assert!(mentions(text, phrase), "{text} {phrase}");
+        }
+        for (text, phrase) in
+            [("decide on merging", "ci"), ("PostgreSQL 17", "PostgreSQL 1"), ("neovim", "vim"), ("x", "")]
+        {
+            assert!(!mentions(text, phrase), "{text} {phrase}");
+        }
+    }
+
+    #[test]
+    fn statements_differ_in_words_and_not_in_punctuation() {
+        assert_eq!(statement("Walrus  secret plan."), statement("walrus secret plan"));
+        assert_eq!(statement("喜欢茶。"), statement("喜欢茶"));
+        assert_ne!(statement("prefers C++"), statement("prefers C"));
+        assert_ne!(statement("the plan"), statement("a plan"));
     }
 }

@@ -30,7 +30,7 @@ mod symbol;
 mod unspaced;
 mod word;
 
-pub use canonical::canonical;
+pub use canonical::{canonical, mentions, statement};
 pub use clip::{char_count, clip};
 pub use escape::escape_control;
 pub use similar::{Sketch, is_similar, similarity};

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use recordari::{Candidate, Forget, Forgotten, Mode, Outcome, Principal, Query, Reason, Selector, Written};
+use recordari::{
+    Candidate, Forget, Forgotten, Mode, Outcome, Principal, Query, Reason, Selector, Sensitivity, Written,
+};
 
 use crate::remains::Canary;
 use crate::world::{World, correction, someone};
@@ -217,4 +219,48 @@ fn a_request_repeated_gives_the_same_receipt_and_another_target_a_conflict() {
     assert_eq!(world.memory().forget(mei, &request(written)).unwrap(), Forgotten::RequestIdConflict);
     let traces = world.recall(mei, &Query::new("another memory"));
     assert!(traces.hits.iter().all(|hit| hit.record.content != "another memory"));
+}
+
+#[test]
+fn it_does_not_come_back_under_another_subject_or_with_other_punctuation() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, Some("health"), "Bob was treated for gout.", "record-1");
+    let early = world.memory().now();
+    world.day("2026-03-05T10:00:00Z");
+    world.forget(&mei, Selector::Subject("health".to_owned()));
+    world.day("2026-03-06T10:00:00Z");
+    for (subject, content) in [
+        (None, "Bob was treated for gout."),
+        (None, "bob  was treated for gout"),
+        (Some("bob"), "Bob was treated for gout!"),
+        (Some("health"), "Bob was treated for gout"),
+    ] {
+        let replayed = Candidate { observed_at: Some(early), ..world.said(subject, content, "record-2") };
+        assert_eq!(world.remember(&mei, &replayed), Outcome::Rejected(Reason::MemoryDeleted), "{content}");
+    }
+    // What says something else, or is said anew from elsewhere, is no replay.
+    let other =
+        Candidate { observed_at: Some(early), ..world.said(None, "Bob was treated well", "record-2") };
+    world.commit(&mei, &other);
+    world.say(&mei, None, "Bob was treated for gout", "record-3");
+}
+
+#[test]
+fn nobody_forgets_or_learns_of_what_lies_above_their_clearance() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let cleared = mei.clone().with_clearance(Sensitivity::Sensitive);
+    let secret = Candidate {
+        sensitivity: Sensitivity::Sensitive,
+        ..world.said(Some("diagnosis"), "the diagnosis is asthma", "doctor")
+    };
+    let kept = world.commit(&cleared, &secret);
+    for selector in [Selector::Memory(kept.memory_id.clone()), Selector::Subject("diagnosis".to_owned())] {
+        assert_eq!(world.forget(&mei, selector), Forgotten::NotFound);
+    }
+    assert_eq!(world.listed(&cleared).len(), 1);
+    // Whoever asks for everything means everything, whatever they may read.
+    assert!(matches!(world.forget(&mei, Selector::Everything), Forgotten::Done(_)));
+    assert_eq!(world.listed(&cleared).len(), 0);
 }

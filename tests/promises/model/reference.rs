@@ -39,7 +39,8 @@ struct Grave {
     place: usize,
     /// The subject, if it names one memory.
     subject: Option<usize>,
-    texts: BTreeSet<(Option<usize>, usize)>,
+    /// What it said, under whatever subject.
+    texts: BTreeSet<usize>,
     sources: BTreeSet<usize>,
 }
 
@@ -70,14 +71,22 @@ impl Reference {
         if let Some((number, from_another)) = self.same_text(said) {
             return Expected::There(number, from_another);
         }
-        let single = said.subject.is_some() && !said.multi;
-        let current = self.memories.iter().position(|memory| {
-            single
-                && !memory.multi
-                && (memory.place, memory.subject) == (said.place, said.subject)
-                && memory.current().is_some()
-        });
-        current.map_or(Expected::Committed, Expected::Conflict)
+        if said.subject.is_none() {
+            return Expected::Committed;
+        }
+        // A subject has one value or several, as the records in force have it.
+        let about = |multi: bool| {
+            let about_it = (0..self.memories.len()).filter(move |number| {
+                let memory = &self.memories[*number];
+                memory.multi == multi && (memory.place, memory.subject) == (said.place, said.subject)
+            });
+            about_it
+                .filter_map(|number| Some((self.memories[number].current()?.order, number)))
+                .max()
+                .map(|(_, number)| number)
+        };
+        let in_the_way = if said.multi { about(false) } else { about(false).or_else(|| about(true)) };
+        in_the_way.map_or(Expected::Committed, Expected::Conflict)
     }
 
     /// Kept out by what was forgotten or withdrawn.
@@ -88,8 +97,7 @@ impl Reference {
         let single = if said.multi { None } else { said.subject };
         let met = self.graves.iter().filter(|grave| {
             grave.place == said.place
-                && (grave.texts.contains(&(said.subject, said.word))
-                    || single.is_some() && grave.subject == single)
+                && (grave.texts.contains(&said.word) || single.is_some() && grave.subject == single)
         });
         let mut met = met.peekable();
         // Whoever is late observed it before all that was forgotten.
@@ -149,7 +157,7 @@ impl Reference {
             self.graves.push(Grave {
                 place: memory.place,
                 subject: if memory.multi { None } else { memory.subject },
-                texts: alive.iter().map(|version| (memory.subject, version.word)).collect(),
+                texts: alive.iter().map(|version| version.word).collect(),
                 sources: alive.iter().flat_map(|version| version.sources.iter().copied()).collect(),
             });
             memory.versions.iter_mut().for_each(|version| version.alive = false);
