@@ -63,7 +63,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use forget::{Forget, Forgotten, Promise, Receipt};
 pub use gate::Policy;
 pub use memory::{Memory, Opening, Options};
-pub use namespace::{Namespace, Principal, Scope};
+pub use namespace::{Namespace, Principal, Reach, Scope};
 pub use reason::Reason;
 pub use recall::{Group, Hit, Mode, Part, Plan, Query, Recalled, Shown, Why};
 pub use record::{

@@ -185,9 +185,26 @@ impl Memory {
         principal: &Principal,
         candidates: &[Candidate],
     ) -> Result<Vec<Result<Outcome>>> {
-        let outcomes = remember::remember_all(self.inner.for_write()?, principal, candidates)?;
-        let known: Vec<&Outcome> = outcomes.iter().flatten().collect();
-        self.trace_writes(principal, &known)?;
+        let pairs: Vec<(&Principal, &Candidate)> =
+            candidates.iter().map(|candidate| (principal, candidate)).collect();
+        self.remember_together(&pairs)
+    }
+
+    /// The same for candidates of several callers: what a server gathers from its clients is synced to the
+    /// disk once. Each caller has a trace of its own.
+    pub fn remember_together(&self, candidates: &[(&Principal, &Candidate)]) -> Result<Vec<Result<Outcome>>> {
+        let outcomes = remember::remember_all(self.inner.for_write()?, candidates)?;
+        let mut of_caller: Vec<(&Principal, Vec<&Outcome>)> = Vec::new();
+        for ((principal, _), outcome) in candidates.iter().zip(&outcomes) {
+            let Ok(outcome) = outcome else { continue };
+            match of_caller.last_mut() {
+                Some((before, all)) if before == principal => all.push(outcome),
+                _ => of_caller.push((principal, vec![outcome])),
+            }
+        }
+        for (principal, outcomes) in &of_caller {
+            self.trace_writes(principal, outcomes)?;
+        }
         self.keep_up()?;
         Ok(outcomes)
     }
@@ -276,6 +293,12 @@ impl Memory {
             self.inner.embed_pending();
         }
         Ok(forgotten)
+    }
+
+    /// Forgets many things of one or several callers, and cleans up after all of them once. Each has its own
+    /// outcome or its own error.
+    pub fn forget_all(&self, requests: &[(&Principal, &Forget)]) -> Result<Vec<Result<Forgotten>>> {
+        forget::forget_all(self.inner.for_forget(), requests)
     }
 
     /// Ends deletions that were left unfinished; tells how many still are.

@@ -127,6 +127,16 @@ impl fmt::Display for Namespace {
     }
 }
 
+/// How far a caller sees below its own namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Its own namespace and the wider ones: an agent at work.
+    #[default]
+    Own,
+    /// All narrower ones too: a person who looks at all of their projects, an administrator of a tenant.
+    Below,
+}
+
 /// Who is asking, and what they may do. It comes from the trusted session, never from the
 /// content of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,12 +147,24 @@ pub struct Principal {
     pub clearance: Sensitivity,
     /// The highest authority that the caller may give to what it writes.
     pub authority: Authority,
+    /// How far below its own place the caller sees and writes.
+    pub reach: Reach,
 }
 
 impl Principal {
     /// A caller that may read and write internal records, as the person it acts for.
     pub fn new(namespace: Namespace) -> Principal {
-        Principal { namespace, clearance: Sensitivity::Internal, authority: Authority::UserExplicit }
+        Principal {
+            namespace,
+            clearance: Sensitivity::Internal,
+            authority: Authority::UserExplicit,
+            reach: Reach::Own,
+        }
+    }
+
+    /// The same caller with another reach.
+    pub fn with_reach(self, reach: Reach) -> Principal {
+        Principal { reach, ..self }
     }
 
     /// The same caller with another clearance.
@@ -157,25 +179,30 @@ impl Principal {
 
     /// What this caller may see.
     pub fn scope(&self) -> Scope {
-        Scope::of(&self.namespace)
+        Scope::of(&self.namespace, self.reach)
     }
 }
 
-/// The namespaces that a caller may see: its own and every one that is wider, at most eight.
+/// The namespaces that a caller may see: its own and every one that is wider, at most eight; and all that
+/// are narrower if its reach is [`Reach::Below`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope(Vec<Namespace>);
+pub struct Scope {
+    /// Its own and the wider ones, narrowest first.
+    named: Vec<Namespace>,
+    reach: Reach,
+}
 
 impl Scope {
-    fn of(namespace: &Namespace) -> Scope {
+    fn of(namespace: &Namespace, reach: Reach) -> Scope {
         let own_or_none = |part: &Option<String>| match part {
             Some(part) => vec![Some(part.clone()), None],
             None => vec![None],
         };
-        let mut seen = Vec::new();
+        let mut named = Vec::new();
         for user in own_or_none(&namespace.user) {
             for project in own_or_none(&namespace.project) {
                 for agent in own_or_none(&namespace.agent) {
-                    seen.push(Namespace {
+                    named.push(Namespace {
                         tenant: namespace.tenant.clone(),
                         user: user.clone(),
                         project: project.clone(),
@@ -184,17 +211,25 @@ impl Scope {
                 }
             }
         }
-        Scope(seen)
+        Scope { named, reach }
     }
 
-    /// The namespaces, narrowest first.
+    /// The caller's own namespace and every wider one, narrowest first.
     pub fn namespaces(&self) -> &[Namespace] {
-        &self.0
+        &self.named
+    }
+
+    /// The namespace below which everything is seen too, if the reach is that far.
+    pub fn root(&self) -> Option<&Namespace> {
+        match self.reach {
+            Reach::Own => None,
+            Reach::Below => self.named.first(),
+        }
     }
 
     /// Whether a record that lives in `namespace` may be seen.
     pub fn sees(&self, namespace: &Namespace) -> bool {
-        self.0.contains(namespace)
+        self.named.contains(namespace) || self.root().is_some_and(|root| root.is_wider_than(namespace))
     }
 }
 
@@ -242,5 +277,22 @@ mod tests {
         assert!(Namespace::new("t").unwrap().user("a\nb").is_err());
         let with = |user: &str| Namespace::new("t").unwrap().user(user).unwrap();
         assert_eq!(with("café"), with("cafe\u{301}"));
+    }
+
+    #[test]
+    fn a_wide_reach_sees_what_is_narrower_and_nothing_beside() {
+        let of = |user, project| Namespace::from_parts("t", user, project, None).unwrap();
+        let mei = Principal::new(of(Some("mei"), None)).with_reach(Reach::Below).scope();
+        for seen in [of(Some("mei"), Some("a")), of(Some("mei"), None), of(None, None)] {
+            assert!(mei.sees(&seen), "{seen}");
+        }
+        let agent = of(Some("mei"), None).agent("x").unwrap();
+        assert!(mei.sees(&agent));
+        for unseen in
+            [of(Some("tom"), None), of(None, Some("a")), Namespace::new("u").unwrap().user("mei").unwrap()]
+        {
+            assert!(!mei.sees(&unseen), "{unseen}");
+        }
+        assert!(!Principal::new(of(Some("mei"), None)).scope().sees(&of(Some("mei"), Some("a"))));
     }
 }

@@ -12,7 +12,7 @@ use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::record::{FIELD_BYTES_MAX, RecordId};
 use crate::relay::{Purged, Relay};
-use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, minted};
+use crate::store::{Job, JobState, Selector, Store, TraceStore, minted};
 
 pub use receipt::{Promise, Receipt};
 
@@ -99,7 +99,7 @@ impl Forgotten {
 
 /// What the first transaction of a deletion came to.
 enum Revoked {
-    Erased(Job, Erased),
+    Erased(Job),
     Before(Job),
     Nothing,
     Conflict,
@@ -111,8 +111,52 @@ enum Revoked {
 /// `Invalid` when the request breaks a bound or names a namespace outside the caller's scope. Any other
 /// error leaves everything as it was, or the deletion to be finished by repeating it.
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
+    match revoke(sources, principal, request)? {
+        Revoked::Erased(job) => finish(sources, job),
+        Revoked::Before(job) if job.state == JobState::Completed => {
+            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
+        }
+        Revoked::Before(job) => finish(sources, job),
+        // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
+        Revoked::Nothing => already(sources, principal, &request.selector),
+        Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
+    }
+}
+
+/// Forgets many things, and cleans up after all of them together: the clean-up costs about the same for
+/// one as for a thousand.
+///
+/// # Errors
+/// Only what keeps the clean-up from being tried; each request has its own outcome or error otherwise.
+pub fn forget_all(
+    sources: Sources<'_>,
+    requests: &[(&Principal, &Forget)],
+) -> Result<Vec<Result<Forgotten>>> {
+    let revoked: Vec<Result<Revoked>> =
+        requests.iter().map(|(principal, request)| revoke(sources, principal, request)).collect();
+    let last = revoked.iter().flatten().filter_map(|revoked| match revoked {
+        Revoked::Erased(job) => Some(job),
+        _ => None,
+    });
+    let cleaned = last.max_by_key(|job| job.seq).cloned().map(|job| finish(sources, job)).transpose()?;
+    let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
+    {
+        Revoked::Erased(job) => Ok(match &cleaned {
+            Some(Forgotten::Incomplete(receipt)) => {
+                Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, receipt.left.clone()))
+            }
+            _ => Forgotten::Done(Receipt::of(&completed(sources, job), Promise::Erased, Vec::new())),
+        }),
+        _ => forget(sources, principal, request),
+    };
+    Ok(requests.iter().zip(revoked).map(outcome).collect())
+}
+
+/// The first step: in one transaction recall stops and the content is erased.
+fn revoke(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Revoked> {
     let namespace = check(sources, principal, request)?;
     let receipt_id = minted("rcp", sources.now)?;
+    let mut erased_now = None;
     let revoked = sources.store.write(sources.now, |writing| {
         if let Some(request_id) = &request.request_id
             && let Some((job, same)) = writing.job_of_request(&namespace, request_id, &request.selector)?
@@ -150,23 +194,15 @@ pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> 
             finished_at: None,
             body,
         };
-        Ok(Revoked::Erased(job, erased))
+        erased_now = Some(erased);
+        Ok(Revoked::Erased(job))
     })?;
-    match revoked {
-        Revoked::Erased(job, erased) => {
-            sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
-            sources.relay.partitions().clear();
-            sources.traces.forget(&erased.records)?;
-            finish(sources, job)
-        }
-        Revoked::Before(job) if job.state == JobState::Completed => {
-            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
-        }
-        Revoked::Before(job) => finish(sources, job),
-        // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
-        Revoked::Nothing => already(sources, principal, &request.selector),
-        Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
+    if let Some(erased) = erased_now {
+        sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
+        sources.relay.partitions().clear();
+        sources.traces.forget(&erased.records)?;
     }
+    Ok(revoked)
 }
 
 /// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.
@@ -253,6 +289,9 @@ fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
         return Ok(Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, left)));
     }
     sources.store.write(sources.now, |writing| writing.finish_jobs(job.seq))?;
-    let done = Job { state: JobState::Completed, finished_at: Some(sources.now), ..job };
-    Ok(Forgotten::Done(Receipt::of(&done, Promise::Erased, Vec::new())))
+    Ok(Forgotten::Done(Receipt::of(&completed(sources, job), Promise::Erased, Vec::new())))
+}
+
+fn completed(sources: Sources<'_>, job: Job) -> Job {
+    Job { state: JobState::Completed, finished_at: Some(sources.now), ..job }
 }

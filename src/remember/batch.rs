@@ -6,20 +6,20 @@ use crate::gate::{Admitted, Proposal, Verdict};
 use crate::namespace::Principal;
 use crate::record::Candidate;
 
-/// Remembers many candidates durably in one transaction. Each has its own outcome or its own error; one
-/// that is refused does not touch the others.
+/// Remembers many candidates of one or several callers durably in one transaction. Each has its own
+/// outcome or its own error; one that is refused does not touch the others.
 ///
 /// # Errors
 /// Only what keeps the whole transaction from being written; nothing of it is stored then.
 pub fn remember_all(
     sources: Sources<'_>,
-    principal: &Principal,
-    candidates: &[Candidate],
+    candidates: &[(&Principal, &Candidate)],
 ) -> Result<Vec<Result<Outcome>>> {
-    let proposal = |candidate| Proposal { candidate, principal, corrects: None, now: sources.now };
+    let proposal =
+        |(principal, candidate)| Proposal { candidate, principal, corrects: None, now: sources.now };
     let mut admitted: Vec<(usize, Box<Admitted>)> = Vec::new();
     for (place, candidate) in candidates.iter().enumerate() {
-        if let Ok(Verdict::Allow(one)) = judge_first(sources, proposal(candidate)) {
+        if let Ok(Verdict::Allow(one)) = judge_first(sources, proposal(*candidate)) {
             admitted.push((place, one));
         }
     }
@@ -31,7 +31,7 @@ pub fn remember_all(
     sources.store.write(sources.now, |writing| {
         let mut outcomes = Vec::with_capacity(candidates.len());
         for (candidate, vectors) in candidates.iter().zip(&embedded) {
-            let outcome = settle(writing, sources.policy, proposal(candidate), vectors.as_ref());
+            let outcome = settle(writing, sources.policy, proposal(*candidate), vectors.as_ref());
             match outcome {
                 // What is wrong with one candidate is that candidate's; what is wrong with the store is everyone's.
                 Err(error) if error.kind() != crate::error::ErrorKind::Caller => return Err(error),

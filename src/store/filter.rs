@@ -5,7 +5,6 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::Snapshot;
-use super::writing::find_namespace;
 use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -172,16 +171,13 @@ impl Snapshot<'_> {
     }
 
     fn visible(&self, principal: &Principal, filter: &Filter, states: &StateFilter) -> Result<Option<Sql>> {
-        let mut places = Vec::new();
-        for namespace in principal.scope().namespaces() {
-            places.extend(find_namespace(self.connection(), namespace)?);
-        }
+        let places = self.places(&principal.scope())?;
         if places.is_empty() {
             return Ok(None);
         }
         let mut query = Sql::default();
         query.push_str("r.namespace IN (");
-        query.list(places.iter().map(|id| Value::from(i64::from(id.0))));
+        query.list(places.iter().map(|place| Value::from(i64::from(place.id.0))));
         query.push_str(") AND r.sensitivity IN (");
         let readable = Sensitivity::ALL.iter().filter(|sensitivity| **sensitivity <= principal.clearance);
         query.list(readable.map(|sensitivity| Value::from(sensitivity.code().to_owned())));

@@ -41,9 +41,10 @@ impl<'s> Snapshot<'s> {
         self.connection.as_ref().expect("the connection is taken out only by drop")
     }
 
-    /// The namespaces of a scope to which anything was ever written, narrowest first.
+    /// The namespaces of a scope to which anything was ever written: those below its root, then its own and
+    /// the wider ones, narrowest first.
     pub fn places(&self, scope: &Scope) -> Result<Vec<Place>> {
-        let mut places = Vec::new();
+        let mut places = scope.root().map_or(Ok(Vec::new()), |root| self.places_below(root))?;
         for namespace in scope.namespaces() {
             if let Some(id) = find_namespace(self.connection(), namespace)? {
                 let revision: i64 = self
@@ -51,6 +52,25 @@ impl<'s> Snapshot<'s> {
                     .prepare_cached("SELECT revision FROM namespaces WHERE id = ?1")?
                     .query_row([id.0], |row| row.get(0))?;
                 places.push(Place { id, namespace: namespace.clone(), revision: Seq(revision as u64) });
+            }
+        }
+        Ok(places)
+    }
+
+    fn places_below(&self, root: &Namespace) -> Result<Vec<Place>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT user, project, agent, id, revision FROM namespaces WHERE tenant = ?1 ORDER BY id",
+        )?;
+        let mut rows = statement.query([root.tenant()])?;
+        let mut places = Vec::new();
+        while let Some(row) = rows.next()? {
+            let part = |column: usize| row.get::<_, Option<String>>(column);
+            let (user, project, agent) = (part(0)?, part(1)?, part(2)?);
+            let namespace =
+                Namespace::from_parts(root.tenant(), user.as_deref(), project.as_deref(), agent.as_deref())?;
+            if root.is_wider_than(&namespace) {
+                let revision = Seq(row.get::<_, i64>(4)? as u64);
+                places.push(Place { id: NamespaceId(row.get(3)?), namespace, revision });
             }
         }
         Ok(places)
