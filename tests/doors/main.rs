@@ -5,6 +5,7 @@ mod contract;
 mod demo;
 mod door;
 mod files;
+mod forget;
 mod processes;
 mod settings;
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! The filter flags that list and recall share.
 
 use clap::Args;
-use recordari::{Authority, Compare, Error, Filter, Form, Kind, Result, Timestamp};
+use recordari::{Authority, Compare, Error, Filter, Form, Kind, Result, Source, Timestamp};
 
 use super::values::{meta_value, time, word};
 use crate::wire::filter_from_json;
@@ -19,7 +19,7 @@ pub struct Filters {
     /// Only subjects that begin so
     #[arg(long, value_name = "TEXT")]
     subject_prefix: Option<String>,
-    /// Only what rests on this source
+    /// Only what rests on this source, as a whole
     #[arg(long, value_name = "ID")]
     source: Option<String>,
     /// Only what comes from this session
@@ -63,7 +63,7 @@ impl Filters {
             all.push(Filter::Any(self.form.iter().copied().map(Filter::Form).collect()));
         }
         all.extend(self.subject_prefix.clone().map(Filter::SubjectPrefix));
-        all.extend(self.source.clone().map(Filter::Source));
+        all.extend(self.source.as_deref().map(source).transpose()?);
         all.extend(self.session.clone().map(Filter::Session));
         all.extend(self.observed_from.map(Filter::ObservedFrom));
         all.extend(self.observed_before.map(Filter::ObservedBefore));
@@ -91,6 +91,21 @@ impl Filters {
         }
         let kinds = Filter::Any(self.kind.iter().copied().map(Filter::Kind).collect());
         Ok(Filter::All(vec![kinds, rest]))
+    }
+}
+
+/// Reads the id of a source. The filter knows no places in it: one that was named would find nothing.
+fn source(text: &str) -> Result<Filter> {
+    let source = Source::parse(text);
+    match source.locator {
+        None => Ok(Filter::Source(text.to_owned())),
+        Some(_) => Err(Error::invalid(
+            "--source",
+            format!(
+                "must name a source as a whole, without the place: --source {} (an id that holds a # goes into --where)",
+                source.id
+            ),
+        )),
     }
 }
 

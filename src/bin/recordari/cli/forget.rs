@@ -3,11 +3,15 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
-use recordari::{Forget, Forgotten, MemoryId, Namespace, Promise, Reason, Receipt, Selector};
+use recordari::{
+    Filter, Forget, Forgotten, MemoryId, Namespace, PageRequest, Promise, Reason, Receipt, RecordId,
+    Selector, Source, State, StateFilter,
+};
 use serde_json::Value;
 
 use super::open::Session;
 use super::place::Place;
+use super::remember::HERE;
 use super::{Common, Failure, Out, show};
 use crate::wire;
 
@@ -24,7 +28,7 @@ pub struct Arguments {
     /// Your id of the request: the same id gives the same receipt
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
-    /// Don't ask before a whole namespace is forgotten
+    /// Forget a whole namespace without being asked; needed where nobody can be, except with --json
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
@@ -34,13 +38,13 @@ pub struct Arguments {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// One memory, in all its versions
+    /// One memory, in all its versions; the id of a version names its memory
     #[arg(long, value_name = "ID")]
     memory: Option<String>,
     /// Every memory about this subject
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
-    /// Every memory that rests on this source alone; the source may not come back
+    /// Every memory that rests on this source alone, as a whole; the source may not come back
     #[arg(long, value_name = "ID")]
     source: Option<String>,
     /// Every memory of the namespace
@@ -49,19 +53,47 @@ struct Target {
 }
 
 impl Target {
-    fn selector(self) -> Selector {
-        match (self.memory, self.subject, self.source) {
-            (Some(memory), ..) => Selector::Memory(MemoryId::new(memory)),
+    fn selector(self, session: &Session) -> Result<Selector, Failure> {
+        Ok(match (self.memory, self.subject, self.source) {
+            (Some(id), ..) => {
+                let named = session.memory.memory_of(&session.principal, &RecordId::new(&id))?;
+                Selector::Memory(named.unwrap_or(MemoryId::new(id)))
+            }
             (_, Some(subject), _) => Selector::Subject(subject),
-            (_, _, Some(source)) => Selector::Source(source),
+            (_, _, Some(source)) => Selector::Source(whole(session, source)?),
             _ => Selector::Everything,
-        }
+        })
     }
+}
+
+/// The source, if it is named as a whole. It is blocked, so it can't be the one of what is typed here.
+fn whole(session: &Session, text: String) -> Result<String, Failure> {
+    let source = Source::parse(&text);
+    if source.id == HERE {
+        return Err(Failure::usage(format!(
+            "{HERE} is the source of everything typed at the command line, which would be refused from then on: forget by --memory, --subject or --namespace"
+        )));
+    }
+    if source.locator.is_some() && !is_id(session, &text)? {
+        return Err(Failure::usage(format!(
+            "a source is forgotten as a whole: name it without the place, --source {}, or one memory with --memory",
+            source.id
+        )));
+    }
+    Ok(text)
+}
+
+/// Whether something rests on exactly that id: one that came as JSON may hold a # itself.
+fn is_id(session: &Session, source: &str) -> Result<bool, Failure> {
+    let rests_on_it = Filter::Source(source.to_owned());
+    let states = StateFilter::Only(State::ALL.to_vec());
+    let one = PageRequest { limit: 1, cursor: None };
+    Ok(session.memory.list(&session.principal, &rests_on_it, &states, &one)?.total > 0)
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let session = Session::without_model(common, out)?;
-    let selector = arguments.target.selector();
+    let selector = arguments.target.selector(&session)?;
     let mut namespace = arguments.place.chosen(&session.principal)?;
     if namespace.is_none()
         && let Selector::Memory(memory) = &selector
@@ -70,7 +102,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         namespace = session.memory.get(&session.principal, memory)?.map(|record| record.namespace);
     }
     let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
-    if selector == Selector::Everything && !arguments.yes && !confirmed(&place)? {
+    if selector == Selector::Everything && !arguments.yes && !confirmed(&place, out)? {
         return Err(Failure::usage("nothing was forgotten"));
     }
     let request = Forget { namespace, selector, reason: arguments.reason, request_id: arguments.request_id };
@@ -87,11 +119,18 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     })
 }
 
-/// Asks the person at the terminal; a program is not asked.
-fn confirmed(place: &Namespace) -> Result<bool, Failure> {
+/// Asks the person at the terminal. A program that reads JSON knows what it does; of a script that is
+/// not certain.
+fn confirmed(place: &Namespace, out: &Out) -> Result<bool, Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        return Ok(true);
+        return if out.is_json() {
+            Ok(true)
+        } else {
+            Err(Failure::usage(
+                "a whole namespace needs --yes where nobody can be asked; nothing was forgotten",
+            ))
+        };
     }
     eprint!("Forget everything in {} for good? [y/N] ", show::namespace(place));
     let _ = std::io::stderr().flush();
@@ -107,6 +146,14 @@ fn print(done: &Forgotten, place: &Namespace, out: &mut Out) -> Result<(), Failu
             out.line(format!("  {}", show::reason(Reason::NotFound)))?;
         }
         Forgotten::RequestIdConflict => out.line(show::reason(Reason::RequestIdConflict))?,
+        Forgotten::Done(receipt) if only_blocked(receipt) => {
+            out.line("Nothing rested on this source; it may not come back from now on.")?;
+            print_id(receipt, out)?;
+        }
+        Forgotten::Already(receipt) if only_blocked(receipt) => {
+            out.line("Nothing rested on this source; it may not come back, as was asked for before.")?;
+            print_id(receipt, out)?;
+        }
         Forgotten::Done(receipt) => {
             out.line(format!("Forgotten: {}.", counted(receipt)))?;
             print_receipt(receipt, out)?;
@@ -130,8 +177,21 @@ fn print(done: &Forgotten, place: &Namespace, out: &mut Out) -> Result<(), Failu
     Ok(())
 }
 
+fn count(receipt: &Receipt, name: &str) -> u64 {
+    receipt.details["counts"][name].as_u64().unwrap_or(0)
+}
+
+/// Whether a source was kept out of the future, and nothing was there to be erased.
+fn only_blocked(receipt: &Receipt) -> bool {
+    let none = |name: &str| receipt.details[name].as_array().is_none_or(Vec::is_empty);
+    receipt.details["source_blocked"] == Value::Bool(true)
+        && ["memories", "records", "candidates"].iter().all(|name| count(receipt, name) == 0)
+        && none("kept_with_other_sources")
+        && none("held")
+}
+
 fn counted(receipt: &Receipt) -> String {
-    let count = |name: &str| receipt.details["counts"][name].as_u64().unwrap_or(0);
+    let count = |name: &str| count(receipt, name);
     let mut parts = vec![
         show::counted(count("memories"), "memory", "memories"),
         show::counted(count("records"), "version", "versions"),
@@ -142,8 +202,12 @@ fn counted(receipt: &Receipt) -> String {
     parts.join(", ")
 }
 
+fn print_id(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
+    out.line(format!("  receipt {} · asked for {}", receipt.receipt_id, receipt.requested_at))
+}
+
 fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
-    out.line(format!("  receipt {} · asked for {}", receipt.receipt_id, receipt.requested_at))?;
+    print_id(receipt, out)?;
     let promise = match receipt.promise {
         Promise::Erased => {
             "erased: no file of the store holds a byte of it; copies and backups that others made are not covered"

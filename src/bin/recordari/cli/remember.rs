@@ -137,10 +137,13 @@ impl Arguments {
     }
 }
 
+/// The id of the source of what is typed here.
+pub(super) const HERE: &str = "cli";
+
 /// What is typed here, as a source. Each statement has a place of its own: forgetting one must not keep the
 /// next one out.
 pub(super) fn source_here(place: String) -> Source {
-    Source { id: "cli".to_owned(), locator: Some(place), speaker: None }
+    Source { id: HERE.to_owned(), locator: Some(place), speaker: None }
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
