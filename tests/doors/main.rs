@@ -11,3 +11,4 @@ mod settings;
 #[cfg(unix)]
 mod terminal;
 mod texts;
+mod words;

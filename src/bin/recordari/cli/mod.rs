@@ -29,10 +29,10 @@ mod trace;
 mod values;
 mod verify;
 mod why;
+mod words;
 
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind as Usage};
 use clap::{Args, Parser, Subcommand};
 use recordari::{ErrorKind, Sensitivity};
 
@@ -152,7 +152,8 @@ enum Command {
 impl Cli {
     /// Reads the arguments. An error is an exit code: 0 after help was shown, 2 for wrong use.
     pub fn read() -> Result<Cli, u8> {
-        let mut error = match Cli::try_parse() {
+        let words = words::with_texts_apart(std::env::args_os().collect());
+        let mut error = match Cli::try_parse_from(words) {
             Ok(cli) => return Ok(cli),
             Err(error) => error,
         };
@@ -161,20 +162,12 @@ impl Cli {
             let _ = error.print();
             return Err(0);
         }
-        // A word too many may be a part of a memory: it is not repeated.
-        if error.kind() == Usage::UnknownArgument
-            && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
-            && !word.starts_with('-')
-        {
-            let hidden = "… (one word too many: quote a text with spaces)".to_owned();
-            error.insert(ContextKind::InvalidArg, ContextValue::String(hidden));
-        }
+        words::hide_texts(&mut error);
         let _ = error.print();
         if std::env::args_os().any(|argument| argument == "--json") {
-            let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let message = words::message(&error);
             let mut out = Out::new(true);
-            let _ = out.json(&wire::error(ErrorKind::Caller, &first)).and_then(|()| out.flush());
+            let _ = out.json(&wire::error(ErrorKind::Caller, &message)).and_then(|()| out.flush());
         }
         Err(wire::exit_code(ErrorKind::Caller))
     }
@@ -216,18 +209,33 @@ mod tests {
 
     use super::Cli;
 
-    #[test]
-    fn the_command_line_is_consistent_and_every_command_has_an_example() {
+    /// All commands, groups of them included.
+    fn commands() -> Vec<clap::Command> {
         let mut command = Cli::command();
         command.build();
         command.clone().debug_assert();
         let mut left: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        let mut all = Vec::new();
         while let Some(command) = left.pop() {
             left.extend(command.get_subcommands().cloned());
-            if !command.has_subcommands() {
-                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("recordari "), "{} has no example", command.get_name());
-            }
+            all.push(command);
+        }
+        all
+    }
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_command_has_an_example() {
+        for command in commands().iter().filter(|command| !command.has_subcommands()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("recordari "), "{} has no example", command.get_name());
+        }
+    }
+
+    #[test]
+    fn short_options_are_flags() {
+        for command in commands() {
+            let mut short = command.get_arguments().filter(|argument| argument.get_short().is_some());
+            assert!(short.all(|argument| !argument.get_action().takes_values()), "{}", command.get_name());
         }
     }
 }
