@@ -73,8 +73,8 @@ pub struct Store {
 pub struct Opened {
     /// The store was not there and was created.
     pub created: bool,
-    /// The store's key was missing and a new one was made: memories forgotten before can be kept out
-    /// by id and source only, no longer by their text.
+    /// The store's key was missing and a new one was made, or it was replaced: memories forgotten before
+    /// can be kept out by id and source only, no longer by their text.
     pub new_key: bool,
     /// So many memories were forgotten again, because the database was older than the ledger.
     pub forgotten_again: usize,
@@ -85,13 +85,24 @@ impl Store {
     ///
     /// # Errors
     /// `Io` or `Database` when it can't be read or written, `FormatTooNew` when a newer version wrote
-    /// it, `Corrupt` when it is not sound.
+    /// it, `Corrupt` when it is not sound, or lost while its key is there.
     pub fn open(folder: &Path, now: Timestamp) -> Result<(Store, Opened)> {
         create_private_folder(folder)?;
-        let existed = folder.join(DATABASE_FILE).exists();
-        let mut writer = connection::open(&folder.join(DATABASE_FILE), connection::Journal::Wal)?;
+        let database = folder.join(DATABASE_FILE);
+        // Looked for before the database: a key is made after the schema, so one that is there says that
+        // the schema was too, whatever another process does meanwhile.
+        let has_key = folder.join(secret::KEY_FILE).exists();
+        let existed = database.exists();
+        // SQLite would fill an empty file, and throw away the journal that lies beside it.
+        if has_key && !std::fs::metadata(&database).is_ok_and(|file| file.len() > 0) {
+            return Err(lost(folder));
+        }
+        let mut writer = connection::open(&database, connection::Journal::Wal)?;
+        if has_key && writer.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? == 0 {
+            return Err(lost(folder));
+        }
         schema::migrate(&mut writer)?;
-        let (secret, key_is_new) = Secret::open(folder)?;
+        let (secret, _) = Secret::open(folder)?;
         let store = Store {
             folder: folder.to_owned(),
             secret,
@@ -100,7 +111,7 @@ impl Store {
             readers: Mutex::new(Vec::new()),
             poisoned: AtomicBool::new(false),
         };
-        let new_key = replay::adopt_key(&store)? && existed && key_is_new;
+        let new_key = replay::adopt_key(&store)?;
         let forgotten_again = replay::replay_ledger(&store, now)?;
         Ok((store, Opened { created: !existed, new_key, forgotten_again }))
     }
@@ -176,6 +187,15 @@ impl Store {
 /// A panic while the lock was held leaves no half-done state behind: transactions roll back.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To begin anew would pass for an empty store, and hide that everything is gone.
+fn lost(folder: &Path) -> Error {
+    Error::Corrupt(format!(
+        "{} has a key and no memories: restore {DATABASE_FILE} from a backup, or move {} and ledger.db away to begin an empty store",
+        folder.display(),
+        secret::KEY_FILE
+    ))
 }
 
 /// Makes a folder, and those above it that are missing, for nobody else to look into.

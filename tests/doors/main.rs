@@ -8,6 +8,7 @@ mod files;
 mod forget;
 mod processes;
 mod settings;
+mod stores;
 #[cfg(unix)]
 mod terminal;
 mod texts;

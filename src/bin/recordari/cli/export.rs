@@ -47,7 +47,7 @@ const FIELDS: &[&str] = &[
 pub struct Arguments {}
 
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let ids = ids(&session)?;
     out.json(&json!({ "recordari_export": 1, "records": ids.len(), "excluded": excluded(&session)? }))?;
     let mut gone = 0;

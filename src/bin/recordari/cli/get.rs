@@ -19,7 +19,7 @@ pub struct Arguments {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let (memory, principal) = (&session.memory, &session.principal);
     let record_id = RecordId::new(&arguments.id);
     let found = match memory.get(principal, &MemoryId::new(&arguments.id))? {

@@ -25,7 +25,7 @@ pub struct Arguments {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let (memory, principal) = (&session.memory, &session.principal);
     let named = memory.memory_of(principal, &RecordId::new(&arguments.memory))?;
     let id = named.unwrap_or(MemoryId::new(&arguments.memory));

@@ -29,7 +29,7 @@ pub struct Arguments {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let states = match arguments.state.as_slice() {
         [] => StateFilter::Current,
         states => StateFilter::Only(states.to_vec()),

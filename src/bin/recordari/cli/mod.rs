@@ -62,7 +62,7 @@ pub struct Cli {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Common options")]
 pub struct Common {
-    /// The folder of the store; made when it is missing
+    /// The folder of the store; what writes makes it when it is missing
     #[arg(long, global = true, value_name = "DIR", env = "RECORDARI_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// The tenant who asks [default: local]

@@ -1,12 +1,18 @@
 //! Opens the memory of a command, with or without a model, and tells the person what opening found.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use recordari::{Embedder, Memory, Options, Principal};
+use recordari::{Embedder, Error, Memory, Options, Principal};
 
 use super::{Common, Failure, Out};
 use crate::lazy::Lazy;
 use crate::settings::Settings;
+
+/// What a folder has that holds a store, or what is left of one.
+const STORE_FILES: &[&str] = &["recordari.db", "store.key"];
+/// What to know when a store can't be written.
+const WRITES: &str = "recordari needs to write there, even to read (locks and leases)";
 
 /// An open memory and who asks it.
 pub struct Session {
@@ -18,13 +24,15 @@ pub struct Session {
     pub settings: Settings,
     /// Whether the store was created.
     pub created: bool,
+    /// What opening found and saw to.
+    pub notices: Vec<String>,
     model: Option<Arc<Lazy>>,
 }
 
 impl Session {
     /// For commands that embed nothing.
     pub fn without_model(common: &Common, out: &Out) -> Result<Session, Failure> {
-        Session::open(Settings::of(common)?, None, out)
+        Ok(Session::open(Settings::of(common)?, None)?.told(out))
     }
 
     /// For commands that may embed; the model is loaded when it is needed.
@@ -35,22 +43,46 @@ impl Session {
             out.notice(format!("{error}; going on by keyword alone, see recordari model show"));
             None
         });
-        Session::open(settings, model, out)
+        Ok(Session::open(settings, model)?.told(out))
     }
 
-    fn open(settings: Settings, model: Option<Arc<Lazy>>, out: &Out) -> Result<Session, Failure> {
+    /// As [`Session::without_model`], for commands that only read.
+    pub fn reading(common: &Common, out: &Out) -> Result<Session, Failure> {
+        must_be_there(common)?;
+        Session::without_model(common, out)
+    }
+
+    /// As [`Session::with_model`], for commands that only read.
+    pub fn searching(common: &Common, out: &Out) -> Result<Session, Failure> {
+        must_be_there(common)?;
+        Session::with_model(common, out)
+    }
+
+    /// For a check: what opening found belongs to its answer and is not told beside it.
+    pub fn checking(common: &Common) -> Result<Session, Failure> {
+        must_be_there(common)?;
+        Session::open(Settings::of(common)?, None)
+    }
+
+    fn open(settings: Settings, model: Option<Arc<Lazy>>) -> Result<Session, Failure> {
         let (memory, opening) = Memory::open(Options {
             embedder: model.clone().map(|model| model as Arc<dyn Embedder>),
             policy: settings.policy(),
             // A command is over before a background thread could be of use.
             background: false,
             ..Options::new(&settings.store)
-        })?;
-        for notice in &opening.notices {
+        })
+        .map_err(|error| unopened(&settings.store, error))?;
+        let principal = settings.principal.clone();
+        let notices = opening.notices.iter().map(|notice| worded(notice)).collect();
+        Ok(Session { memory, principal, settings, created: opening.created, notices, model })
+    }
+
+    fn told(self, out: &Out) -> Session {
+        for notice in &self.notices {
             out.notice(notice);
         }
-        let principal = settings.principal.clone();
-        Ok(Session { memory, principal, settings, created: opening.created, model })
+        self
     }
 
     /// Tells the person if the model failed on the way, and what that means.
@@ -58,5 +90,98 @@ impl Session {
         if let Some(failure) = self.model.as_ref().and_then(|model| model.failure()) {
             out.notice(format!("{failure}; {meaning}"));
         }
+    }
+}
+
+/// A store that was named and is not there is a mistake in its name; to read it would make an empty one.
+fn must_be_there(common: &Common) -> Result<(), Failure> {
+    match &common.store {
+        Some(store) if !STORE_FILES.iter().any(|file| store.join(file).try_exists().unwrap_or(true)) => {
+            Err(Failure::NoStore(store.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says of which store an error is, where a store can't be written.
+fn unopened(store: &Path, error: Error) -> Failure {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    let said = match &error {
+        Error::Io { path, source }
+            if path.starts_with(store) && matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
+        {
+            source.to_string()
+        }
+        Error::Database(said) => match said.to_string() {
+            said if said.contains("readonly database") || said.contains("unable to open database") => said,
+            _ => return Failure::Unopened(error),
+        },
+        _ => return Failure::Unopened(error),
+    };
+    let source = std::io::Error::new(PermissionDenied, format!("{said}; {WRITES}"));
+    Failure::Unopened(Error::Io { path: store.to_owned(), source })
+}
+
+/// A notice as a sentence that says what it is about.
+fn worded(notice: &str) -> String {
+    let one = |text: &str, many: &str, one: &str| {
+        text.strip_prefix(many).map_or_else(|| text.to_owned(), |rest| format!("{one}{rest}"))
+    };
+    let text = one(notice, "1 memories were", "1 memory was");
+    let text = one(
+        &text,
+        "1 deletions are not cleaned up yet: repeat them",
+        "1 deletion is not cleaned up yet: repeat it",
+    );
+    // A key that was put there by hand is noticed like one that was made anew.
+    let text = one(
+        &text,
+        "the store's key was missing and a new one was made",
+        "the store's key was missing or replaced",
+    );
+    match text.ends_with("it was built again") && !text.starts_with("the keyword index") {
+        true => format!("the keyword index: {text}"),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_say_what_they_are_about() {
+        let cases = [
+            (
+                "it has not been created yet; it was built again",
+                "the keyword index: it has not been created yet; it was built again",
+            ),
+            (
+                "the keyword index was missing; it was built again",
+                "the keyword index was missing; it was built again",
+            ),
+            ("1 memories were forgotten again: x", "1 memory was forgotten again: x"),
+            ("11 memories were forgotten again: x", "11 memories were forgotten again: x"),
+            (
+                "the store's key was missing and a new one was made: x",
+                "the store's key was missing or replaced: x",
+            ),
+        ];
+        for (notice, expected) in cases {
+            assert_eq!(worded(notice), expected);
+        }
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_is_named() {
+        let store = Path::new("/srv/memory");
+        let said = |error: Error| unopened(store, error).message();
+        let database = |text: &str| Error::Database(text.into());
+        let message = said(database("attempt to write a readonly database"));
+        assert!(message.starts_with("/srv/memory: ") && message.contains("even to read"), "{message}");
+        let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let message = said(Error::Io { path: store.join("ledger.db"), source: denied });
+        assert!(message.starts_with("/srv/memory: ") && message.contains("even to read"), "{message}");
+        assert_eq!(said(database("disk full")), "the database refused: disk full");
     }
 }

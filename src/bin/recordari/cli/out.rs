@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Stdout, Write};
+use std::path::PathBuf;
 
 use recordari::text::escape_control;
 use recordari::{Error, ErrorKind};
@@ -14,6 +15,10 @@ use crate::wire;
 pub enum Failure {
     /// The library could not do it.
     Library(Error),
+    /// The library could not open the store.
+    Unopened(Error),
+    /// A store that was named, and only to be read, is not there.
+    NoStore(PathBuf),
     /// The arguments don't fit together.
     Usage(String),
     /// Nobody reads the output any more.
@@ -43,15 +48,19 @@ impl Failure {
     /// Who has to act.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Failure::Library(error) => error.kind(),
+            Failure::Library(error) | Failure::Unopened(error) => error.kind(),
             Failure::Usage(_) => ErrorKind::Caller,
-            Failure::Pipe | Failure::Output(_) => ErrorKind::Environment,
+            Failure::NoStore(_) | Failure::Pipe | Failure::Output(_) => ErrorKind::Environment,
         }
     }
 
-    fn message(&self) -> String {
+    /// What happened.
+    pub fn message(&self) -> String {
         match self {
-            Failure::Library(error) => error.to_string(),
+            Failure::Library(error) | Failure::Unopened(error) => error.to_string(),
+            Failure::NoStore(store) => {
+                format!("there is no store at {}; recordari init or remember makes one", store.display())
+            }
             Failure::Usage(what) => what.clone(),
             Failure::Pipe => "nobody reads the output".to_owned(),
             Failure::Output(error) => format!("the output can't be written: {error}"),
@@ -62,17 +71,22 @@ impl Failure {
     fn remedy(&self) -> &'static str {
         match self {
             Failure::Usage(_) => "See --help.",
-            Failure::Library(Error::Locked(_)) => "Try again.",
-            Failure::Library(Error::Policy(_)) => {
-                "Mend the policy file (recordari policy check); until then nothing is written."
-            }
-            Failure::Library(Error::Index(_)) => "Run recordari rebuild.",
-            Failure::Library(Error::Corrupt(_)) => "Run recordari verify.",
-            Failure::Library(Error::Embed(_)) => {
-                "See recordari model show; --model none goes on by keyword alone."
-            }
-            _ => "",
+            // What can't be opened can't be verified either.
+            Failure::Unopened(Error::Corrupt(_)) => "",
+            Failure::Library(error) | Failure::Unopened(error) => remedy(error),
+            Failure::NoStore(_) | Failure::Pipe | Failure::Output(_) => "",
         }
+    }
+}
+
+fn remedy(error: &Error) -> &'static str {
+    match error {
+        Error::Locked(_) => "Try again.",
+        Error::Policy(_) => "Mend the policy file (recordari policy check); until then nothing is written.",
+        Error::Index(_) => "Run recordari rebuild.",
+        Error::Corrupt(_) => "Run recordari verify.",
+        Error::Embed(_) => "See recordari model show; --model none goes on by keyword alone.",
+        _ => "",
     }
 }
 

@@ -22,7 +22,7 @@ pub enum Command {
 
 pub fn run(common: &Common, command: Command, out: &mut Out) -> Result<u8, Failure> {
     let Command::List { limit } = command;
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let (waiting, total) = session.memory.waiting(&session.principal, limit)?;
     for one in &waiting {
         if out.is_json() {

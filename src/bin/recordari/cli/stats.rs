@@ -12,7 +12,7 @@ use super::{Common, Failure, Out};
 pub struct Arguments {}
 
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let stats = session.memory.stats(&session.principal)?;
     let folder = session.settings.store.display().to_string();
     if out.is_json() {

@@ -36,7 +36,7 @@ pub fn run(common: &Common, command: Command, out: &mut Out) -> Result<u8, Failu
 }
 
 fn list(common: &Common, limit: usize, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let traces = session.memory.traces(&session.principal, limit)?;
     for trace in &traces {
         let (outcome, reason) = (trace.body["outcome"].as_str(), trace.body["reason"].as_str());
@@ -60,7 +60,7 @@ fn list(common: &Common, limit: usize, out: &mut Out) -> Result<u8, Failure> {
 }
 
 fn show_one(common: &Common, id: &str, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let session = Session::reading(common, out)?;
     let Some(trace) = session.memory.trace(&session.principal, id)? else {
         if out.is_json() {
             out.json(&wire::only_reason("not_found", Reason::NotFound))?;

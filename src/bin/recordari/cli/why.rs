@@ -39,7 +39,7 @@ pub struct Arguments {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::with_model(common, out)?;
+    let session = Session::searching(common, out)?;
     let query = Query {
         limit: arguments.limit,
         kinds: arguments.filters.kind.clone(),
