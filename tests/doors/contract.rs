@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::door::{Door, keys, text};
+use crate::door::{Answer, Door, keys, text};
 
 #[test]
 fn remember_answers_its_five_fields_and_its_outcomes() {
@@ -236,6 +236,33 @@ fn list_pages_filters_and_counts() {
 }
 
 #[test]
+fn a_filter_that_nothing_meets_is_not_an_empty_scope() {
+    let door = Door::new();
+    let narrowed = ["list", "--state", "superseded"];
+    assert!(door.done(&narrowed).stdout.contains("no_memories"));
+    door.done(&["remember", "prefers Python"]);
+    for flags in [&narrowed[..], &["list", "--kind", "episodic"]] {
+        let answer = door.done(flags).stdout;
+        assert!(answer.starts_with("Nothing meets the filter."), "{answer}");
+    }
+}
+
+#[test]
+fn a_time_before_the_first_version_is_not_an_unknown_memory() {
+    let door = Door::new();
+    let (_, first) = door.json(&["remember", "prefers Python"]);
+    let at = |id: &str, flag: &str| door.run(&["history", id, flag, "2020-01-01T00:00:00Z"]);
+    for flag in ["--valid-at", "--known-at"] {
+        let before = at(text(&first, "memory_id"), flag);
+        assert_eq!(
+            (before.code, before.stdout.as_str()),
+            (1, "No version of this memory held at that time.\n")
+        );
+        assert!(at("mem_x", flag).stdout.contains("not_found"));
+    }
+}
+
+#[test]
 fn keeping_house_answers_in_json_too() {
     let door = Door::new();
     door.done(&["remember", "prefers Python"]);
@@ -281,6 +308,23 @@ fn a_key_makes_the_same_words_at_a_later_moment_the_same_request() {
     let again = say("likes tea");
     assert_eq!((text(&again, "outcome"), &again["record_id"]), ("committed", &first["record_id"]), "{again}");
     assert_eq!(text(&say("likes coffee"), "reason"), "idempotency_conflict");
+}
+
+#[test]
+fn the_sample_query_finds_its_memory_in_both_languages() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let query = readme.split("recordari recall \"").nth(1).unwrap().split('"').next().unwrap();
+    for file in ["memories.en.jsonl", "memories.zh.jsonl"] {
+        let door = Door::new();
+        let with_model = |arguments: &[&str]| {
+            let mut command = door.command(arguments);
+            Answer::of(command.env_remove("RECORDARI_MODEL").output().unwrap())
+        };
+        with_model(&["import", root.join(file).to_str().unwrap()]);
+        let answer = with_model(&["recall", query, "--json"]).only_json();
+        assert_eq!(answer["hits"][0]["subject"], "release_day", "{answer}");
+    }
 }
 
 #[test]

@@ -91,16 +91,20 @@ fn every_command_has_help_with_an_example() {
         "history",
         "correct",
         "forget",
+        "review",
         "review list",
+        "policy",
         "policy show",
         "policy check",
         "rebuild",
         "reembed",
         "verify",
+        "trace",
         "trace show",
         "why",
         "reason",
         "stats",
+        "model",
         "model show",
         "model list",
         "completions",
@@ -143,6 +147,24 @@ fn examples_in_the_help_run() {
             let output = shell.output().unwrap();
             assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         }
+    }
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_told_on_one_line() {
+    let door = Door::new();
+    let cases = [
+        ("[gates]\nminimum_confidence = \"high\"\n", "gates.minimum_confidence"),
+        ("[gates]\nminimum_confidence 1\n", "line 2"),
+    ];
+    for (policy, expected) in cases {
+        let file = door.write("policy.toml", policy);
+        let checked = door.run(&["policy", "check", &file]);
+        assert_eq!((checked.code, checked.stdout.lines().count()), (1, 1), "{}", checked.stdout);
+        assert!(checked.stdout.contains(expected), "{}", checked.stdout);
+        let refused = door.run(&["remember", "prefers tea", "--policy", &file]);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (78, 1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
 }
 

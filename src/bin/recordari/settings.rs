@@ -85,9 +85,17 @@ pub fn read_policy(file: &Path) -> Result<Policy> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::Policy(format!("{}: {error}", file.display())))?;
     Policy::parse(&text).map_err(|error| match error {
-        Error::Policy(what) => Error::Policy(format!("{}: {what}", file.display())),
+        Error::Policy(what) => Error::Policy(format!("{}: {}", file.display(), on_one_line(&what))),
         other => other,
     })
+}
+
+/// What is wrong with a file, on one line: where, and what, without the picture of the line in between.
+fn on_one_line(what: &str) -> String {
+    let is_picture =
+        |line: &&str| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').starts_with('|');
+    let lines = what.lines().filter(|line| !is_picture(line)).map(str::trim);
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The configuration of the person who runs this.
@@ -129,7 +137,8 @@ impl Config {
         };
         let wrong =
             |what: String| Error::io(file)(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| wrong(on_one_line(&error.to_string())))?;
         for (key, value) in &table {
             if !KEYS.contains(&key.as_str()) {
                 return Err(wrong(format!("must not have {key:?}; it has {}", KEYS.join(", "))));

@@ -7,7 +7,7 @@ use recordari::{Filter, PageRequest, RecordId, State, StateFilter};
 use serde_json::{Value, json};
 
 use super::open::Session;
-use super::{Common, Failure, Out};
+use super::{Common, Failure, Out, show};
 
 /// How many records are listed at once.
 const PAGE: usize = 1000;
@@ -59,7 +59,8 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         }
     }
     if gone > 0 {
-        out.notice(format!("{gone} memories went out of force while this was written; they are left out"));
+        let gone = show::counted(gone, "memory", "memories");
+        out.notice(format!("left out, since it went out of force while this was written: {gone}"));
     }
     Ok(0)
 }

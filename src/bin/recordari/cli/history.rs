@@ -40,7 +40,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
                 }
                 Ok(0)
             }
-            None => get::missing(memory.forgotten(principal, &id)?, out),
+            None => none_then(&session, &id, out),
         };
     }
     let entries = memory.history(principal, &id)?;
@@ -66,4 +66,15 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         }
     }
     Ok(0)
+}
+
+/// Says that no version held at a time: the memory was forgotten, is unknown, or began later.
+fn none_then(session: &Session, id: &MemoryId, out: &mut Out) -> Result<u8, Failure> {
+    let receipt = session.memory.forgotten(&session.principal, id)?;
+    let is_known = receipt.is_none() && !session.memory.history(&session.principal, id)?.is_empty();
+    if is_known && !out.is_json() {
+        out.line("No version of this memory held at that time.")?;
+        return Ok(1);
+    }
+    get::missing(receipt, out)
 }

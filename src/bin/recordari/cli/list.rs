@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recordari::json::record_to_json;
-use recordari::{PageRequest, Reason, State, StateFilter};
+use recordari::{Filter, PageRequest, Reason, State, StateFilter};
 use serde_json::json;
 
 use super::filters::Filters;
@@ -51,13 +51,12 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         out.line(format!("  {} {state}", show::ids(record)).trim_end())?;
     }
     if page.total == 0 {
-        let reason = show::reason(Reason::NoMemories);
-        let reason = if filter == recordari::Filter::All(Vec::new()) {
-            reason
+        let is_narrowed = filter != Filter::All(Vec::new()) || !arguments.state.is_empty();
+        if is_narrowed && holds_any(&session)? {
+            out.line("Nothing meets the filter.")?;
         } else {
-            "No memory meets the filters.".to_owned()
-        };
-        out.line(reason)?;
+            out.line(show::reason(Reason::NoMemories))?;
+        }
         out.line(format!("  asked as {}", show::namespace(&session.principal.namespace)))?;
         return Ok(0);
     }
@@ -66,4 +65,12 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         out.line(format!("more with --cursor {cursor}"))?;
     }
     Ok(0)
+}
+
+/// Whether the caller sees any memory, in whatever state.
+fn holds_any(session: &Session) -> Result<bool, Failure> {
+    let states = StateFilter::Only(State::ALL.to_vec());
+    let one = PageRequest { limit: 1, cursor: None };
+    let page = session.memory.list(&session.principal, &Filter::All(Vec::new()), &states, &one)?;
+    Ok(page.total > 0)
 }

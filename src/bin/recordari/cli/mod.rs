@@ -120,10 +120,10 @@ enum Command {
     /// Forget memories for good, with a receipt
     Forget(forget::Arguments),
     /// See what waits for a person
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  recordari review list")]
     Review(review::Command),
     /// See or check the policy
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  recordari policy show > policy.toml")]
     Policy(policy::Command),
     /// Build everything derived anew
     Rebuild(rebuild::Arguments),
@@ -132,7 +132,7 @@ enum Command {
     /// Check that the store agrees with itself
     Verify(verify::Arguments),
     /// See how an answer or a write came about
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  recordari trace list --limit 5")]
     Trace(trace::Command),
     /// Say why a record was returned for a query, or not
     Why(why::Arguments),
@@ -141,7 +141,7 @@ enum Command {
     /// Count what is there
     Stats(stats::Arguments),
     /// See which embedding model is used
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  recordari model show")]
     Model(model::Command),
     /// Measure recall on evaluation sets
     Eval(eval::Arguments),
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent_and_every_command_has_an_example() {
-        for command in commands().iter().filter(|command| !command.has_subcommands()) {
+        for command in commands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("recordari "), "{} has no example", command.get_name());
         }
