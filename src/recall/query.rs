@@ -51,6 +51,9 @@ pub struct Query {
     pub valid_at: Option<Timestamp>,
     /// Which searches take part.
     pub mode: Mode,
+    /// Compares every record at full precision, also where a shortcut would be faster: the oracle for tests and
+    /// measurements.
+    pub exact: bool,
     /// Counts what the filters kept out, by reason.
     pub explain: bool,
     /// Tags of the task, which may meet the read triggers of records.
@@ -73,6 +76,7 @@ impl Query {
             filter: Filter::All(Vec::new()),
             valid_at: None,
             mode: Mode::Hybrid,
+            exact: false,
             explain: false,
             tags: Vec::new(),
             observed: Vec::new(),

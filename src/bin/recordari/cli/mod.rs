@@ -1,5 +1,6 @@
 //! The command line: which commands there are and what is common to all. One file per command.
 
+mod bench;
 mod completions;
 mod correct;
 mod demo;
@@ -145,6 +146,8 @@ enum Command {
     Model(model::Command),
     /// Measure recall on evaluation sets
     Eval(eval::Arguments),
+    /// Measure speed on a workload of given vectors
+    Bench(bench::Arguments),
     /// Write a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -198,6 +201,7 @@ impl Cli {
             Command::Stats(arguments) => stats::run(common, arguments, out),
             Command::Model(command) => model::run(common, command, out),
             Command::Eval(arguments) => eval::run(common, arguments, out),
+            Command::Bench(arguments) => bench::run(common, arguments, out),
             Command::Completions(arguments) => completions::run(arguments, out),
         }
     }
