@@ -132,11 +132,12 @@ impl Memory {
         };
         let mut opening = Opening { created: opened.created, notices: Vec::new() };
         if opened.new_key {
-            opening.notices.push("the store's key was missing and a new one was made: what was forgotten before is kept out by id and source only".to_owned());
+            opening.notices.push("the store's key was missing or replaced: what was forgotten before is kept out by id and source only".to_owned());
         }
         if opened.forgotten_again > 0 {
+            let memories = if opened.forgotten_again == 1 { "memory was" } else { "memories were" };
             opening.notices.push(format!(
-                "{} memories were forgotten again: the database was older than the ledger",
+                "{} {memories} forgotten again: the database was older than the ledger",
                 opened.forgotten_again
             ));
         }
@@ -145,12 +146,13 @@ impl Memory {
         }
         if let Some(why) = rebuilt {
             inner.relay.drain(&inner.store, &mut |_, _| {})?;
-            opening.notices.push(format!("{why}; it was built again"));
+            opening.notices.push(format!("the keyword index: {why}; it was built again"));
         }
         let left = forget::resume(inner.for_forget())?;
         if left > 0 {
+            let deletions = if left == 1 { "deletion is" } else { "deletions are" };
             opening.notices.push(format!(
-                "{left} deletions are not cleaned up yet: repeat them, or see which process holds the store"
+                "{left} {deletions} not cleaned up yet: see which process holds the store, and repeat the request"
             ));
         }
         let inner = Arc::new(inner);
@@ -245,7 +247,9 @@ impl Memory {
     pub fn recall(&self, principal: &Principal, query: &Query) -> Result<Recalled> {
         // Without a background thread this is when another process's index commits are taken on; a failure
         // costs speed, not correctness, since what the index lacks is searched directly.
-        let _ = self.inner.relay.refresh();
+        if self.background.is_none() {
+            let _ = self.inner.relay.refresh();
+        }
         let sources = self.inner.for_recall();
         let mut answer = recall::recall(sources, principal, query)?;
         // Without a background thread nobody else embeds what was stored while the model was down.
@@ -263,7 +267,7 @@ impl Memory {
                 .map(|hit| &hit.record.record_id)
                 .chain(answer.left_out.iter().map(|(id, _)| id))
                 .collect();
-            let digest = sources.store.snapshot()?.projection_digest(&answer.projection);
+            let digest = sources.store.projection_digest(&answer.projection);
             let trace = TraceSummary {
                 trace_id: trace_id.clone(),
                 at: sources.now,

@@ -7,7 +7,7 @@ use super::{Partition, VectorBlock};
 use crate::simd::dot_f32_rows;
 
 /// From this many rows on, the scan is spread over the cores: below, waking them costs more.
-const PARALLEL_ROWS: usize = 4096;
+pub const PARALLEL_ROWS: usize = 4096;
 /// What a slot without a vector gets: less than any cosine.
 pub const NONE: f32 = f32::NEG_INFINITY;
 

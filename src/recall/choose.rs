@@ -3,15 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::answer::LEFT_OUT_MAX;
 use super::plan::Ground;
+use super::query::LIMIT_MAX;
 use super::score::Scored;
-use super::{Group, Hit, Mode, Query, Shown};
+use super::{Group, Hit, Mode, Query, Shown, Sources};
 use crate::error::{Error, Result};
 use crate::gate::Policy;
 use crate::index::{VectorBlock, subject_hash};
 use crate::namespace::Principal;
 use crate::reason::Reason;
-use crate::record::{Record, RecordId, State};
+use crate::record::{Kind, Record, RecordId, State};
 use crate::simd::dot_f32;
 use crate::store::Snapshot;
 use crate::text::{Sketch, canonical, is_similar, mentions};
@@ -34,57 +36,94 @@ pub(super) struct Resolved {
     pub scored: Scored,
 }
 
-/// What was read: the records that may answer, and those that may not.
-pub(super) struct Reading {
-    resolved: Vec<Resolved>,
-    left_out: Vec<(RecordId, Reason)>,
-    limit: usize,
-}
-
 /// The hits, in order, and what was left out.
 pub(super) struct Chosen {
     pub hits: Vec<Hit>,
     pub left_out: Vec<(RecordId, Reason)>,
 }
 
-/// Reads the best of the ranked documents in the snapshot, as the caller may see them.
-pub(super) fn resolve(
+/// Makes the answer: reads the best of the ranked records in the snapshot, as the caller may see them, until
+/// the answer is full. What lies behind is not read.
+pub(super) fn choose(
+    sources: Sources<'_>,
     snapshot: &Snapshot<'_>,
     principal: &Principal,
     ground: &Ground,
     ranked: Vec<Scored>,
     query: &Query,
-) -> Result<Reading> {
-    let limit = query.limit.unwrap_or(usize::MAX);
-    let read = limit.min(super::query::LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE;
-    let mut reading = Reading { resolved: Vec::new(), left_out: Vec::new(), limit };
-    for scored in ranked {
-        // What waits for a trigger that is unmet takes nobody's place.
-        if reading.resolved.len() >= read {
-            break;
+) -> Result<Chosen> {
+    let policy = sources.policy;
+    let limit = query.limit.unwrap_or(policy.recall.limit);
+    let alone = query.mode != Mode::Hybrid || ground.asked.vector.is_none();
+    let floor = if alone { policy.recall.floor * ALONE } else { policy.recall.floor };
+    let mut picking = Picking::new(policy, ground, limit, quota(policy, ground, &ranked, limit, floor));
+    let mut left_out = Vec::new();
+    let mut leave = |doc, reason| -> Result<()> {
+        if left_out.len() < LEFT_OUT_MAX
+            && let Some(id) = snapshot.id_of(doc)?
+        {
+            left_out.push((id, reason));
         }
-        let record = match snapshot.resolve(scored.doc, principal) {
-            Ok(Some(record)) => record,
-            Ok(None) => continue,
-            // One damaged record costs itself, not the answer.
-            Err(Error::Corrupt(_)) => {
-                if let Some(id) = snapshot.id_of(scored.doc)? {
-                    reading.left_out.push((id, Reason::DamagedRecord));
-                }
-                continue;
+        Ok(())
+    };
+    let mut read = 0;
+    for scored in ranked {
+        if picking.picked.len() >= limit {
+            // Named only where somebody wants to know: it takes a look into the store for each.
+            if !query.explain {
+                break;
             }
-            Err(error) => return Err(error),
-        };
-        // The plan let it through by its columns; the record itself must say the same.
-        if record.state != State::Current || !ground.regions[scored.region].allowed[scored.slot] {
-            reading.left_out.push((record.record_id, Reason::StaleIndexEntry));
-        } else if trigger_unmet(&record, query) {
-            reading.left_out.push((record.record_id, Reason::ReadTriggerUnmet));
-        } else {
-            reading.resolved.push(Resolved { record, scored });
+            leave(scored.doc, Reason::LimitReached)?;
+            continue;
+        }
+        if scored.relevance < floor {
+            leave(scored.doc, Reason::BelowFloor)?;
+        } else if query.minimum_score.is_some_and(|least| scored.score < least) {
+            leave(scored.doc, Reason::BelowMinimumScore)?;
+        } else if read < limit.min(LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE {
+            let doc = scored.doc;
+            match resolve(snapshot, principal, ground, scored, query)? {
+                Ok(one) => {
+                    read += 1;
+                    if let Some(reason) = picking.consider(one) {
+                        leave(doc, reason)?;
+                    }
+                }
+                // What takes nobody's place is not counted.
+                Err(reason) => leave(doc, reason)?,
+            }
         }
     }
-    Ok(reading)
+    let (picked, waiting) = picking.finish();
+    for (one, reason) in waiting {
+        leave(one.scored.doc, reason)?;
+    }
+    Ok(Chosen { hits: arrange(sources, ground, picked, query), left_out })
+}
+
+/// Reads one record, or says why it is no answer.
+fn resolve(
+    snapshot: &Snapshot<'_>,
+    principal: &Principal,
+    ground: &Ground,
+    scored: Scored,
+    query: &Query,
+) -> Result<std::result::Result<Resolved, Reason>> {
+    let record = match snapshot.resolve(scored.doc, principal) {
+        Ok(Some(record)) => record,
+        Ok(None) => return Ok(Err(Reason::StaleIndexEntry)),
+        // One damaged record costs itself, not the answer.
+        Err(Error::Corrupt(_)) => return Ok(Err(Reason::DamagedRecord)),
+        Err(error) => return Err(error),
+    };
+    // The plan let it through by its columns; the record itself must say the same.
+    if record.state != State::Current || !ground.regions[scored.region].allowed[scored.slot] {
+        return Ok(Err(Reason::StaleIndexEntry));
+    }
+    if trigger_unmet(&record, query) {
+        return Ok(Err(Reason::ReadTriggerUnmet));
+    }
+    Ok(Ok(Resolved { record, scored }))
 }
 
 /// Whether a record asks for a trigger that neither the task's tags nor the query's words meet.
@@ -96,82 +135,70 @@ fn trigger_unmet(record: &Record, query: &Query) -> bool {
     !tagged && !mentions(&query.text, trigger)
 }
 
-/// Makes the answer.
-pub(super) fn choose(policy: &Policy, ground: &Ground, reading: Reading, query: &Query) -> Chosen {
-    let limit = if query.limit.is_some() { reading.limit } else { policy.recall.limit };
-    let mut left_out = reading.left_out;
-    let alone = query.mode != Mode::Hybrid || ground.asked.vector.is_none();
-    let relevant = relevant(policy, alone, reading.resolved, query, &mut left_out);
-    let picked = pick(policy, ground, relevant, limit, &mut left_out);
-    Chosen { hits: arrange(picked, query), left_out }
+/// The choice as it is being made. Records that say nearly the same words are folded into the best of them;
+/// one kind and one meaning don't fill the answer while others have something to say: what was passed over
+/// for that fills what is left.
+struct Picking<'g> {
+    ground: &'g Ground,
+    near_duplicate: f64,
+    limit: usize,
+    quota: usize,
+    per_kind: HashMap<Kind, usize>,
+    told: Vec<Told>,
+    picked: Vec<Resolved>,
+    waiting: Vec<(Resolved, Reason)>,
 }
 
-fn relevant(
-    policy: &Policy,
-    alone: bool,
-    resolved: Vec<Resolved>,
-    query: &Query,
-    left_out: &mut Vec<(RecordId, Reason)>,
-) -> Vec<Resolved> {
-    let floor = if alone { policy.recall.floor * ALONE } else { policy.recall.floor };
-    let mut relevant = Vec::new();
-    for one in resolved {
-        if one.scored.relevance < floor {
-            left_out.push((one.record.record_id, Reason::BelowFloor));
-        } else if query.minimum_score.is_some_and(|least| one.scored.score < least) {
-            left_out.push((one.record.record_id, Reason::BelowMinimumScore));
-        } else {
-            relevant.push(one);
+impl<'g> Picking<'g> {
+    fn new(policy: &Policy, ground: &'g Ground, limit: usize, quota: usize) -> Picking<'g> {
+        Picking {
+            ground,
+            near_duplicate: policy.recall.near_duplicate,
+            limit,
+            quota,
+            per_kind: HashMap::new(),
+            told: Vec::new(),
+            picked: Vec::new(),
+            waiting: Vec::new(),
         }
     }
-    relevant
-}
 
-/// Takes the best. Records that say nearly the same words are folded into the best of them; one kind and one
-/// meaning don't fill the answer while others have something to say: what was passed over for that fills
-/// what is left.
-fn pick(
-    policy: &Policy,
-    ground: &Ground,
-    ranked: Vec<Resolved>,
-    limit: usize,
-    left_out: &mut Vec<(RecordId, Reason)>,
-) -> Vec<Resolved> {
-    let quota = quota(policy, &ranked, limit);
-    let mut per_kind: HashMap<_, usize> = HashMap::new();
-    let mut told: Vec<Told> = Vec::new();
-    let (mut picked, mut waiting): (Vec<Resolved>, Vec<(Resolved, Reason)>) = (Vec::new(), Vec::new());
-    for one in ranked {
-        if picked.len() >= limit {
-            left_out.push((one.record.record_id, Reason::LimitReached));
-            continue;
-        }
+    /// Takes a record, puts it aside, or says why it is not wanted.
+    fn consider(&mut self, one: Resolved) -> Option<Reason> {
         let telling = Told::of(&one.record);
-        if told.iter().any(|before| before.is_the_same_as(&telling, policy.recall.near_duplicate)) {
-            left_out.push((one.record.record_id, Reason::NearDuplicate));
-            continue;
+        if self.told.iter().any(|before| before.is_the_same_as(&telling, self.near_duplicate)) {
+            return Some(Reason::NearDuplicate);
         }
-        told.push(telling);
-        let of_kind = per_kind.entry(one.record.kind).or_insert(0);
-        if *of_kind >= quota {
-            waiting.push((one, Reason::QuotaReached));
-        } else if picked.iter().any(|before| same_meaning(ground, before, &one)) {
-            waiting.push((one, Reason::NearDuplicate));
+        self.told.push(telling);
+        let of_kind = self.per_kind.entry(one.record.kind).or_insert(0);
+        if *of_kind >= self.quota {
+            self.waiting.push((one, Reason::QuotaReached));
+        } else if self.picked.iter().any(|before| same_meaning(self.ground, before, &one)) {
+            self.waiting.push((one, Reason::NearDuplicate));
         } else {
             *of_kind += 1;
-            picked.push(one);
+            self.picked.push(one);
         }
+        None
     }
-    for (one, reason) in waiting {
-        if picked.len() < limit { picked.push(one) } else { left_out.push((one.record.record_id, reason)) }
+
+    /// The records of the answer, best first, and those that found no place.
+    fn finish(mut self) -> (Vec<Resolved>, Vec<(Resolved, Reason)>) {
+        let free = self.limit.saturating_sub(self.picked.len()).min(self.waiting.len());
+        let left = self.waiting.split_off(free);
+        self.picked.extend(self.waiting.into_iter().map(|(one, _)| one));
+        self.picked.sort_by(|a, b| super::score::order(&a.scored, &b.scored));
+        (self.picked, left)
     }
-    picked.sort_by(|a, b| super::score::order(&a.scored, &b.scored));
-    picked
 }
 
 /// How many of one kind may be taken before others had their turn; where there is one kind, all.
-fn quota(policy: &Policy, ranked: &[Resolved], limit: usize) -> usize {
-    let one_kind = ranked.iter().all(|one| one.record.kind == ranked[0].record.kind);
+fn quota(policy: &Policy, ground: &Ground, ranked: &[Scored], limit: usize, floor: f64) -> usize {
+    let most = limit.min(LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE;
+    let kind = |scored: &Scored| ground.regions[scored.region].partition.entries()[scored.slot].columns.kind;
+    let mut kinds = ranked.iter().filter(|scored| scored.relevance >= floor).take(most).map(kind);
+    let first = kinds.next();
+    let one_kind = kinds.all(|kind| Some(kind) == first);
     if one_kind { limit } else { ((limit as f64 * policy.recall.kind_share).ceil() as usize).max(1) }
 }
 
@@ -227,7 +254,7 @@ fn first_vector<'b>(block: &'b VectorBlock, one: &Resolved) -> Option<&'b [f32]>
 
 /// Puts records about one subject together, the one that prevails first, and what the caller's own
 /// observation contradicts last.
-fn arrange(picked: Vec<Resolved>, query: &Query) -> Vec<Hit> {
+fn arrange(sources: Sources<'_>, ground: &Ground, picked: Vec<Resolved>, query: &Query) -> Vec<Hit> {
     let subject = |one: &Resolved| one.record.subject.as_deref().map(subject_hash);
     let mut order: Vec<Resolved> = Vec::with_capacity(picked.len());
     let mut groups: HashMap<u64, Group> = HashMap::new();
@@ -263,7 +290,7 @@ fn arrange(picked: Vec<Resolved>, query: &Query) -> Vec<Hit> {
         let refresh_required = contradicted(&one.record, query);
         Hit {
             score: one.scored.score,
-            parts: one.scored.parts,
+            parts: super::score::parts_of(sources, ground, &one.scored),
             group,
             refresh_required,
             shown: Shown::Full,

@@ -33,6 +33,20 @@ pub(super) struct Found {
     pub subject: Vec<Vec<bool>>,
 }
 
+impl Found {
+    /// Whether any search has found that document.
+    pub(super) fn matches(&self, ground: &Ground, doc: crate::change::DocId) -> bool {
+        let here = |(region, slot): (usize, usize)| {
+            self.keyword[region][slot] > 0.0
+                || self.subject[region][slot]
+                || self.cosine[region][slot] > ground.asked.calibration.unrelated
+        };
+        let slot =
+            |(number, region): (usize, &Region)| Some((number, region.partition.slot(doc, usize::MAX)?));
+        ground.regions.iter().enumerate().filter_map(slot).any(here)
+    }
+}
+
 /// Where one term occurs: region, slot, frequency.
 type Postings = Vec<(usize, usize, u32)>;
 
@@ -46,7 +60,13 @@ pub(super) fn gather(
     let terms: Vec<String> = if by_words { query_terms(&query.text) } else { Vec::new() };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
     let tails = tails(sources.relay.partitions(), snapshot, ground, terms)?;
-    let (keyword, cosine) = rayon::join(|| keyword(ground, terms, &tails), || cosines(ground));
+    let rows: usize = ground.regions.iter().map(|region| region.partition.entries().len()).sum();
+    let (keyword, cosine) = if rows < exact::PARALLEL_ROWS {
+        // Waking another thread would take longer than the work.
+        (keyword(ground, terms, &tails), cosines(ground))
+    } else {
+        rayon::join(|| keyword(ground, terms, &tails), || cosines(ground))
+    };
     Ok(Found { by_words, keyword: keyword?, cosine, subject: subjects(ground, query) })
 }
 

@@ -58,7 +58,9 @@ pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Result<Asked> {
         return Ok(Asked { degraded: Some(Reason::EmbedderUnavailable), ..none });
     };
     let model = embedder.model();
-    let standing = sources.store.snapshot()?.standing(&model.name, &model.fingerprint, model.dims)?;
+    let snapshot = sources.store.snapshot()?;
+    let standing = snapshot.standing(&model.name, &model.fingerprint, model.dims)?;
+    drop(snapshot);
     // While a change-over runs, recall goes on by keyword: two models' vectors are never compared.
     if matches!(standing, Standing::Coming(_)) {
         return Ok(Asked { degraded: Some(Reason::EmbeddingsPending), ..none });

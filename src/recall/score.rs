@@ -28,7 +28,8 @@ pub(super) struct Scored {
     pub score: f64,
     /// What the words and the meaning say together: what the floor looks at.
     pub relevance: f64,
-    pub parts: Vec<Part>,
+    /// What the score was made of; see [`parts_of`].
+    matched: Match,
 }
 
 /// Scores every allowed record that any search found, best first. Ties go to the older document, so the
@@ -54,14 +55,8 @@ pub(super) fn rank(sources: Sources<'_>, ground: &Ground, found: &Found) -> Vec<
         let columns = &ground.regions[region].partition.entries()[slot].columns;
         let matched = Match::of(ground, found, region, slot);
         let parts = parts(&matched, columns, policy, columns_age(columns, sources.now));
-        Scored {
-            region,
-            slot,
-            doc,
-            score: parts.iter().map(|part| part.contribution).sum(),
-            relevance: matched.relevance(shares),
-            parts,
-        }
+        let score = parts.iter().map(|part| part.contribution).sum();
+        Scored { region, slot, doc, score, relevance: matched.relevance(shares), matched }
     };
     let mut ranked: Vec<Scored> = candidates.into_iter().map(score).collect();
     ranked.sort_by(order);
@@ -154,10 +149,15 @@ fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {
     now.days_since(columns.observed_at).max(0.0)
 }
 
-/// The named parts of a score.
-pub(super) fn parts(matched: &Match, columns: &Columns, policy: &RecallPolicy, age_days: f64) -> Vec<Part> {
+/// The named parts of a document's score.
+pub(super) fn parts_of(sources: Sources<'_>, ground: &Ground, scored: &Scored) -> Vec<Part> {
+    let columns = &ground.regions[scored.region].partition.entries()[scored.slot].columns;
+    parts(&scored.matched, columns, &sources.policy.recall, columns_age(columns, sources.now)).to_vec()
+}
+
+fn parts(matched: &Match, columns: &Columns, policy: &RecallPolicy, age_days: f64) -> [Part; 7] {
     let weights = &policy.weights;
-    vec![
+    [
         part("semantic", matched.semantic, weights.semantic),
         part("keyword", matched.keyword, weights.keyword),
         part("subject", f64::from(u8::from(matched.subject)), weights.subject),

@@ -49,11 +49,13 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
     let found = gather::gather(sources, &snapshot, &ground, query)?;
     let ranked = score::rank(sources, &ground, &found);
     let scored = ranked.iter().find(|scored| scored.doc == doc).map(|scored| scored.score);
-    let reading = choose::resolve(&snapshot, principal, &ground, ranked, query)?;
-    let left_out = choose::choose(sources.policy, &ground, reading, query).left_out;
+    let explained = Query { explain: true, ..query.clone() };
+    let left_out = choose::choose(sources, &snapshot, principal, &ground, ranked, &explained)?.left_out;
     let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);
     let unnamed = || match scored {
-        Some(_) => Reason::NotRetrieved,
+        // Of what was ranked, only so many are named.
+        Some(_) => Reason::LimitReached,
+        None if found.matches(&ground, doc) => Reason::NotRetrieved,
         None if ground.asked.vector.is_some()
             && !ground.regions.iter().any(|region| region.has_vector(doc)) =>
         {

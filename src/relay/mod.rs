@@ -69,15 +69,16 @@ impl Relay {
         let last = snapshot.last()?;
         let mut why = match opened.condition {
             Condition::Found => None,
-            Condition::Created if last == Seq(0) => None,
-            Condition::Created => Some("the keyword index was missing".to_owned()),
+            // A store that begins has no index yet, or another process is making it.
+            Condition::Created | Condition::Awaited { .. } if last == Seq(0) => None,
+            Condition::Created => Some("it was missing".to_owned()),
             Condition::Discarded { why } => Some(why),
             Condition::Awaited { why } => Some(why),
         };
         let view = opened.index.view();
         if view.history() != snapshot.history_at(Seq(view.watermark()))? {
             // The database was put back to an earlier state, or the index is another store's.
-            why = Some("the keyword index knew writes that the store does not have".to_owned());
+            why = Some("it knew writes that the store does not have".to_owned());
             drop(view);
             if let Some(mut writer) = Writer::open(&folder)? {
                 writer.clear()?;

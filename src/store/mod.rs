@@ -166,6 +166,12 @@ impl Store {
         Ok(seen)
     }
 
+    /// A keyed digest of a projection, so that a trace can prove what was shown without holding it.
+    pub fn projection_digest(&self, projection: &str) -> String {
+        let digest = self.secret.digest(secret::Of::Projection, &[projection]);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Copies what the journal holds into the database and empties it, so that erased bytes are in
     /// neither. False when others read or write for all of `patience` and it could not be emptied.
     pub fn truncate_journal(&self, patience: Duration) -> Result<bool> {

@@ -33,7 +33,9 @@ impl<'s> Snapshot<'s> {
     pub(super) fn begin(store: &'s Store, connection: Connection) -> Result<Snapshot<'s>> {
         let snapshot = Snapshot { store, connection: Some(connection) };
         // A deferred transaction fixes its view at the first read, which must therefore happen here.
-        snapshot.connection().execute_batch("BEGIN; SELECT 1 FROM meta LIMIT 1")?;
+        let connection = snapshot.connection();
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        connection.prepare_cached("SELECT 1 FROM meta LIMIT 1")?.exists([])?;
         Ok(snapshot)
     }
 
@@ -221,18 +223,12 @@ impl<'s> Snapshot<'s> {
     pub fn facts(&self, proposal: Proposal<'_>) -> Result<Facts> {
         facts::gather(self.connection(), &self.store.secret, proposal)
     }
-
-    /// A keyed digest of a projection, so that a trace can prove what was shown without holding it.
-    pub fn projection_digest(&self, projection: &str) -> String {
-        let digest = self.store.secret.digest(super::secret::Of::Projection, &[projection]);
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 }
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take()
-            && connection.execute_batch("ROLLBACK").is_ok()
+            && connection.prepare_cached("ROLLBACK").is_ok_and(|mut end| end.execute([]).is_ok())
         {
             self.store.give_back(connection);
         }

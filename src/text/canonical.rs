@@ -15,6 +15,18 @@ use super::script::is_unspaced;
 ///
 /// The canonical form of a canonical form is itself.
 pub fn canonical(text: &str) -> String {
+    if text.is_ascii() {
+        // Nothing of it composes or is invisible, so what the passes below come to is this.
+        let mut canonical = String::with_capacity(text.len());
+        for word in text.split_whitespace() {
+            if !canonical.is_empty() {
+                canonical.push(' ');
+            }
+            canonical.push_str(word);
+        }
+        canonical.make_ascii_lowercase();
+        return canonical;
+    }
     // Composing after case folding can make a letter that folds again. Twice is enough for all of
     // Unicode; the bound is there so that it ends in any case.
     let mut current = pass(text);

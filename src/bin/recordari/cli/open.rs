@@ -74,8 +74,7 @@ impl Session {
         })
         .map_err(|error| unopened(&settings.store, error))?;
         let principal = settings.principal.clone();
-        let notices = opening.notices.iter().map(|notice| worded(notice)).collect();
-        Ok(Session { memory, principal, settings, created: opening.created, notices, model })
+        Ok(Session { memory, principal, settings, created: opening.created, notices: opening.notices, model })
     }
 
     fn told(self, out: &Out) -> Session {
@@ -122,55 +121,9 @@ fn unopened(store: &Path, error: Error) -> Failure {
     Failure::Unopened(Error::Io { path: store.to_owned(), source })
 }
 
-/// A notice as a sentence that says what it is about.
-fn worded(notice: &str) -> String {
-    let one = |text: &str, many: &str, one: &str| {
-        text.strip_prefix(many).map_or_else(|| text.to_owned(), |rest| format!("{one}{rest}"))
-    };
-    let text = one(notice, "1 memories were", "1 memory was");
-    let text = one(
-        &text,
-        "1 deletions are not cleaned up yet: repeat them",
-        "1 deletion is not cleaned up yet: repeat it",
-    );
-    // A key that was put there by hand is noticed like one that was made anew.
-    let text = one(
-        &text,
-        "the store's key was missing and a new one was made",
-        "the store's key was missing or replaced",
-    );
-    match text.ends_with("it was built again") && !text.starts_with("the keyword index") {
-        true => format!("the keyword index: {text}"),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn notices_say_what_they_are_about() {
-        let cases = [
-            (
-                "it has not been created yet; it was built again",
-                "the keyword index: it has not been created yet; it was built again",
-            ),
-            (
-                "the keyword index was missing; it was built again",
-                "the keyword index was missing; it was built again",
-            ),
-            ("1 memories were forgotten again: x", "1 memory was forgotten again: x"),
-            ("11 memories were forgotten again: x", "11 memories were forgotten again: x"),
-            (
-                "the store's key was missing and a new one was made: x",
-                "the store's key was missing or replaced: x",
-            ),
-        ];
-        for (notice, expected) in cases {
-            assert_eq!(worded(notice), expected);
-        }
-    }
 
     #[test]
     fn a_store_that_cannot_be_written_is_named() {
