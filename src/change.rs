@@ -22,6 +22,8 @@ pub struct NamespaceId(pub u32);
 pub struct Change {
     /// When in the order of writes.
     pub seq: Seq,
+    /// Where.
+    pub namespace: NamespaceId,
     /// The record that came into force.
     pub added: Option<DocId>,
     /// The record that went out of force.

@@ -199,7 +199,9 @@ fn revoke(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resu
     })?;
     if let Some(erased) = erased_now {
         sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
-        sources.relay.partitions().clear();
+        if let Some(number) = sources.store.snapshot()?.number_of(&namespace)? {
+            sources.relay.partitions().drop_namespace(number);
+        }
         sources.traces.forget(&erased.records)?;
     }
     Ok(revoked)

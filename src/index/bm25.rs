@@ -47,6 +47,22 @@ impl Collection {
         self.squares += u64::from(length).pow(2);
     }
 
+    /// Takes out a document that was taken in.
+    pub fn remove(&mut self, length: u32) {
+        self.documents -= 1;
+        self.terms -= u64::from(length);
+        self.squares -= u64::from(length).pow(2);
+    }
+
+    /// Both together.
+    pub fn with(&self, other: &Collection) -> Collection {
+        Collection {
+            documents: self.documents + other.documents,
+            terms: self.terms + other.terms,
+            squares: self.squares + other.squares,
+        }
+    }
+
     /// How long the documents are.
     pub fn lengths(&self) -> Lengths {
         let documents = (self.documents as f64).max(1.0);

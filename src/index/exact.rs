@@ -18,27 +18,12 @@ pub fn scan(partition: &Partition, block: &VectorBlock, query: &[f32], allowed: 
     if block.dims != query.len() {
         return best;
     }
-    let slots = slots(partition, block);
-    let scores = scores(block, query, |row| slots[row].is_some_and(|slot| allowed[slot as usize]));
-    for (row, score) in scores.iter().enumerate() {
-        if let Some(slot) = slots[row] {
-            best[slot as usize] = best[slot as usize].max(*score);
-        }
+    let scores = scores(block, query, |row| allowed[block.owners[row] as usize]);
+    for (owner, score) in block.owners.iter().zip(scores) {
+        let best = &mut best[*owner as usize];
+        *best = best.max(score);
     }
     best
-}
-
-/// The slot of every row: both are in the order of documents, so one pass finds all.
-fn slots(partition: &Partition, block: &VectorBlock) -> Vec<Option<u32>> {
-    let entries = partition.entries();
-    let mut slot = 0;
-    let find = |owner: &crate::change::DocId| {
-        while slot < entries.len() && entries[slot].columns.doc < *owner {
-            slot += 1;
-        }
-        (slot < entries.len() && entries[slot].columns.doc == *owner).then_some(slot as u32)
-    };
-    block.owners.iter().map(find).collect()
 }
 
 /// The cosine of every wanted row. Runs of wanted rows are scored at once; a score does not depend on the

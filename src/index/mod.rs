@@ -1,13 +1,15 @@
 //! Which documents could answer, and how well do they match? What may be asked of any index. It only
 //! proposes: it holds numbers and terms, no content that an answer shows, and knows no store.
 //!
-//! A namespace is a [`Partition`]: the columns of what is in force in it, its vectors, and its posting
-//! lists in the [`keyword`] index. A search walks partitions that the caller may see and nothing else,
-//! so its cost and its scores follow those alone.
+//! A namespace is a [`Partition`]: the columns of what is in force in it, its vectors, and its words as the
+//! [`keyword`] index has them on the disk. A search walks partitions that the caller may see and nothing
+//! else, so its cost and its scores follow those alone.
 
 pub mod bm25;
 pub mod exact;
 pub mod keyword;
 mod partition;
+pub mod words;
 
-pub use partition::{Entry, Partition, VectorBlock, subject_hash};
+pub use partition::{Added, Entry, Partition, VectorBlock, hash_of_words, subject_hash, subject_words};
+pub use words::Words;

@@ -1,57 +1,120 @@
-//! One namespace in memory: the columns of every record in force, in the order of documents, and their
-//! vectors. Knows how to follow changes, not where they come from.
+//! Namespaces in memory: the columns of every record in force, in the order of documents, their vectors and
+//! their words. Knows how to follow changes, not where they come from.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::change::{Columns, DocId, Seq};
+use super::bm25::Collection;
+use super::words::{Words, key};
+use crate::change::{Columns, DocId, NamespaceId, Seq};
 use crate::text::canonical;
+use crate::trust::Sensitivity;
 
-/// A record in force: its columns, and a hash of its subject's words (0: no subject).
+/// From this share of slots on that hold nothing any more, a partition is better loaded anew.
+const DEAD_SHARE: usize = 4;
+/// So many late words are few, whatever the partition's size.
+const LATE_FEW: usize = 20_000;
+
+/// A record: its columns, a hash of its subject's words (0: no subject), and whether it is in force.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// The columns.
     pub columns: Columns,
     /// See [`subject_hash`].
     pub subject: u64,
+    /// Whether it is in force. A slot is never moved, so what went out of force keeps its own.
+    pub in_force: bool,
 }
 
-/// The vectors of a namespace, contiguous, in the order of documents.
+/// A record that came into force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Added {
+    /// Itself.
+    pub entry: Entry,
+    /// Its terms and how often each occurs.
+    pub words: Vec<(u64, u16)>,
+    /// Its vectors, for the model of the block.
+    pub vectors: Vec<Vec<f32>>,
+}
+
+/// The vectors of a partition, contiguous, in the order of slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VectorBlock {
     /// The number of the model that made them.
     pub model: u32,
     /// The width of each.
     pub dims: usize,
-    /// Whose vector each row is; a long text has several rows.
-    pub owners: Vec<DocId>,
+    /// The slot whose vector each row is; a long text has several rows.
+    pub owners: Vec<u32>,
     /// The rows.
     pub rows: Vec<f32>,
 }
 
-/// One namespace at one revision. Cloning is cheap: the parts are shared until one changes.
+/// One namespace, or several as one, at one moment. Cloning is cheap: the parts are shared until one
+/// changes.
 #[derive(Clone, Debug, Default)]
 pub struct Partition {
-    revision: Seq,
+    at: Seq,
+    members: Arc<Vec<NamespaceId>>,
     entries: Arc<Vec<Entry>>,
+    dead: usize,
+    /// By sensitivity class, of what is in force.
+    totals: [Collection; Sensitivity::ALL.len()],
+    words: Arc<Words>,
     vectors: Option<Arc<VectorBlock>>,
+    /// Whether any record has, or had, a subject.
+    subjects: bool,
 }
 
 impl Partition {
-    /// A partition at that revision; entries in the order of documents.
-    pub fn new(revision: Seq, entries: Vec<Entry>) -> Partition {
+    /// A partition at that moment; entries in the order of documents, words and vectors by their slots.
+    pub fn new(at: Seq, members: Vec<NamespaceId>, entries: Vec<Entry>, words: Words) -> Partition {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.columns.doc));
-        Partition { revision, entries: Arc::new(entries), vectors: None }
+        let mut totals = [Collection::default(); Sensitivity::ALL.len()];
+        for entry in &entries {
+            totals[entry.columns.sensitivity as usize].add(entry.columns.terms);
+        }
+        Partition {
+            subjects: entries.iter().any(|entry| entry.subject != 0),
+            at,
+            members: Arc::new(members),
+            entries: Arc::new(entries),
+            dead: 0,
+            totals,
+            words: Arc::new(words),
+            vectors: None,
+        }
     }
 
     /// The last write that it has followed.
-    pub fn revision(&self) -> Seq {
-        self.revision
+    pub fn at(&self) -> Seq {
+        self.at
     }
 
-    /// The records in force, in the order of documents. A position in this slice is a slot.
+    /// The namespaces that it is made of, ascending.
+    pub fn members(&self) -> &[NamespaceId] {
+        &self.members
+    }
+
+    /// The records, in the order of documents. A position in this slice is a slot; some are out of force.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The statistics of what is in force up to a clearance.
+    pub fn collection(&self, clearance: Sensitivity) -> Collection {
+        let readable = self.totals.iter().take(clearance as usize + 1);
+        readable.fold(Collection::default(), |sum, class| sum.with(class))
+    }
+
+    /// Whether a query can name the subject of any record.
+    pub fn has_subjects(&self) -> bool {
+        self.subjects
+    }
+
+    /// The posting lists.
+    pub fn words(&self) -> &Words {
+        &self.words
     }
 
     /// The vectors, once loaded.
@@ -59,88 +122,87 @@ impl Partition {
         self.vectors.as_deref()
     }
 
-    /// Takes on the vectors of this same revision.
+    /// Takes on the vectors of this same moment.
     pub fn set_vectors(&mut self, vectors: VectorBlock) {
+        debug_assert!(vectors.owners.is_sorted());
         self.vectors = Some(Arc::new(vectors));
     }
 
-    /// The slot of a document. `near` is where to look first: postings come mostly in order, so the
-    /// next slot after the last one found is usually right.
-    pub fn slot(&self, doc: DocId, near: usize) -> Option<usize> {
-        let entries = &self.entries;
-        match entries.get(near) {
-            Some(entry) if entry.columns.doc == doc => Some(near),
-            _ => entries.binary_search_by_key(&doc, |entry| entry.columns.doc).ok(),
-        }
+    /// The slot of a document that is in force.
+    pub fn slot(&self, doc: DocId) -> Option<usize> {
+        let found = self.entries.binary_search_by_key(&doc, |entry| entry.columns.doc).ok();
+        found.filter(|slot| self.entries[*slot].in_force)
     }
 
-    /// Follows the store to `revision`: these went out of force, those came into it. Vectors of what
-    /// came are handed in for the model of the block, as rows in the order of `added`.
-    pub fn advance(
-        &mut self,
-        revision: Seq,
-        removed: &BTreeSet<DocId>,
-        added: &[Entry],
-        added_vectors: &[(DocId, Vec<f32>)],
-    ) {
-        self.revision = revision;
-        if removed.is_empty() && added.is_empty() {
-            return;
+    /// Follows the store to `at`: these went out of force, those came into it. False, and nothing is changed,
+    /// when it is better loaded anew: too much has gone, or a document came that is no newer than the rest.
+    pub fn advance(&mut self, at: Seq, removed: &BTreeSet<DocId>, added: &[Added]) -> bool {
+        let newest = self.entries.last().map(|entry| entry.columns.doc);
+        let in_order = added.is_sorted_by(|a, b| a.entry.columns.doc < b.entry.columns.doc)
+            && added.first().is_none_or(|first| newest.is_none_or(|newest| newest < first.entry.columns.doc));
+        let gone: Vec<usize> = removed.iter().filter_map(|doc| self.slot(*doc)).collect();
+        let dead = self.dead + gone.len();
+        let many_late = self.words.late() > LATE_FEW.max(self.entries.len());
+        if !in_order || dead * DEAD_SHARE > self.entries.len() + added.len() || many_late {
+            return false;
         }
-        let replaced: BTreeSet<DocId> = added.iter().map(|entry| entry.columns.doc).collect();
-        let gone = |doc: &DocId| removed.contains(doc) || replaced.contains(doc);
-        let in_order = |last: Option<DocId>| {
-            added.first().is_none_or(|first| last.is_none_or(|last| last < first.columns.doc))
-        };
+        self.at = at;
+        if gone.is_empty() && added.is_empty() {
+            return true;
+        }
+        self.dead = dead;
         let entries = Arc::make_mut(&mut self.entries);
-        entries.retain(|entry| !gone(&entry.columns.doc));
-        let appends = in_order(entries.last().map(|entry| entry.columns.doc));
-        entries.extend_from_slice(added);
-        if !appends {
-            entries.sort_by_key(|entry| entry.columns.doc);
+        for slot in &gone {
+            entries[*slot].in_force = false;
+            let columns = &entries[*slot].columns;
+            self.totals[columns.sensitivity as usize].remove(columns.terms);
         }
-        if let Some(vectors) = &mut self.vectors {
-            let block = Arc::make_mut(vectors);
-            block.remove(&gone);
-            block.insert(added_vectors);
+        if let Some(vectors) = &mut self.vectors
+            && !gone.is_empty()
+        {
+            Arc::make_mut(vectors).blank(&gone);
         }
+        for one in added {
+            let slot = entries.len() as u32;
+            entries.push(one.entry);
+            self.subjects |= one.entry.subject != 0;
+            self.totals[one.entry.columns.sensitivity as usize].add(one.entry.columns.terms);
+            Arc::make_mut(&mut self.words).add(slot, &one.words);
+            if let Some(vectors) = &mut self.vectors {
+                Arc::make_mut(vectors).push(slot, &one.vectors);
+            }
+        }
+        true
     }
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        let vectors = self.vectors.as_ref().map_or(0, |block| block.rows.len() * 4 + block.owners.len() * 8);
-        self.entries.len() * size_of::<Entry>() + vectors
+        let vectors = self.vectors.as_ref().map_or(0, |block| block.rows.len() * 4 + block.owners.len() * 4);
+        self.entries.len() * size_of::<Entry>() + self.words.bytes() + vectors
     }
 }
 
 impl VectorBlock {
-    fn remove(&mut self, gone: &dyn Fn(&DocId) -> bool) {
-        if !self.owners.iter().any(gone) {
-            return;
-        }
-        let mut kept = 0;
-        for row in 0..self.owners.len() {
-            if gone(&self.owners[row]) {
-                continue;
-            }
-            self.owners[kept] = self.owners[row];
-            self.rows.copy_within(row * self.dims..(row + 1) * self.dims, kept * self.dims);
-            kept += 1;
-        }
-        self.owners.truncate(kept);
-        // What a forgotten record meant stays in no memory of this process either.
-        self.rows[kept * self.dims..].fill(0.0);
-        self.rows.truncate(kept * self.dims);
+    /// The rows of a slot.
+    pub fn rows_of(&self, slot: usize) -> impl Iterator<Item = &[f32]> {
+        let from = self.owners.partition_point(|owner| (*owner as usize) < slot);
+        let until = self.owners.partition_point(|owner| *owner as usize <= slot);
+        self.rows[from * self.dims..until * self.dims].chunks_exact(self.dims.max(1))
     }
 
-    fn insert(&mut self, added: &[(DocId, Vec<f32>)]) {
-        for (doc, vector) in added {
-            if vector.len() != self.dims {
-                continue;
-            }
-            let at = self.owners.partition_point(|owner| owner <= doc);
-            self.owners.insert(at, *doc);
-            self.rows.splice(at * self.dims..at * self.dims, vector.iter().copied());
+    /// What a forgotten record meant stays in no memory of this process either.
+    fn blank(&mut self, slots: &[usize]) {
+        for slot in slots {
+            let from = self.owners.partition_point(|owner| (*owner as usize) < *slot);
+            let until = self.owners.partition_point(|owner| *owner as usize <= *slot);
+            self.rows[from * self.dims..until * self.dims].fill(0.0);
+        }
+    }
+
+    fn push(&mut self, slot: u32, vectors: &[Vec<f32>]) {
+        for vector in vectors.iter().filter(|vector| vector.len() == self.dims) {
+            self.owners.push(slot);
+            self.rows.extend_from_slice(vector);
         }
     }
 }
@@ -149,11 +211,19 @@ impl VectorBlock {
 /// "preferred language" in a query meet. A collision costs a lookup, never a wrong answer: the subject is
 /// compared again when the record is resolved. Never 0.
 pub fn subject_hash(subject: &str) -> u64 {
-    let words = canonical(subject).replace(|c: char| !c.is_alphanumeric(), " ");
-    let joined = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let digest = blake3::hash(joined.as_bytes());
-    let hash = u64::from_le_bytes(digest.as_bytes()[..8].try_into().expect("a digest has 32 bytes"));
-    hash.max(1)
+    hash_of_words(subject_words(subject).split(' '))
+}
+
+/// The words of a subject or a query, folded, with one space between two.
+pub fn subject_words(text: &str) -> String {
+    let words = canonical(text).replace(|c: char| !c.is_alphanumeric(), " ");
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The hash of a subject of these words, as [`subject_words`] gives them.
+pub fn hash_of_words<'w>(words: impl IntoIterator<Item = &'w str>) -> u64 {
+    let joined: Vec<&str> = words.into_iter().collect();
+    key(joined.join(" ").as_bytes()).max(1)
 }
 
 #[cfg(test)]
@@ -161,7 +231,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::record::{Form, Kind};
-    use crate::trust::{Authority, Sensitivity};
+    use crate::trust::Authority;
 
     fn entry(doc: u64) -> Entry {
         let at = Timestamp::from_micros(0).unwrap();
@@ -178,32 +248,53 @@ mod tests {
             importance: 0.5,
             terms: 3,
         };
-        Entry { columns, subject: 0 }
+        Entry { columns, subject: 0, in_force: true }
+    }
+
+    fn added(doc: u64) -> Added {
+        let number = doc as f32;
+        Added { entry: entry(doc), words: vec![(key(b"tea"), 1)], vectors: vec![vec![number, number]] }
+    }
+
+    fn partition() -> Partition {
+        let words = Words::new((0..9).map(|slot| (key(b"tea"), slot, 1)).collect());
+        let mut partition = Partition::new(Seq(1), vec![NamespaceId(1)], (1..10).map(entry).collect(), words);
+        partition.set_vectors(VectorBlock {
+            model: 1,
+            dims: 2,
+            owners: (0..9).collect(),
+            rows: (0..18).map(|at| (at / 2 + 1) as f32).collect(),
+        });
+        partition
     }
 
     #[test]
-    fn following_changes_equals_loading_anew() {
-        let mut partition = Partition::new(Seq(1), vec![entry(1), entry(2), entry(5)]);
-        let block = VectorBlock {
-            model: 1,
-            dims: 2,
-            owners: vec![DocId(1), DocId(2), DocId(2), DocId(5)],
-            rows: vec![1., 1., 2., 2., 2., 2., 5., 5.],
-        };
-        partition.set_vectors(block);
-        partition.advance(
-            Seq(4),
-            &BTreeSet::from([DocId(2)]),
-            &[entry(3), entry(7)],
-            &[(DocId(3), vec![3., 3.]), (DocId(7), vec![7., 7.])],
-        );
-        let docs: Vec<u64> = partition.entries().iter().map(|entry| entry.columns.doc.0).collect();
-        assert_eq!(docs, [1, 3, 5, 7]);
+    fn following_changes_keeps_slots_and_statistics() {
+        let mut partition = partition();
+        assert!(partition.advance(Seq(4), &BTreeSet::from([DocId(2)]), &[added(12), added(13)]));
+        let in_force: Vec<u64> = partition
+            .entries()
+            .iter()
+            .filter(|entry| entry.in_force)
+            .map(|entry| entry.columns.doc.0)
+            .collect();
+        assert_eq!(in_force, [1, 3, 4, 5, 6, 7, 8, 9, 12, 13]);
+        assert_eq!((partition.slot(DocId(12)), partition.slot(DocId(2))), (Some(9), None));
+        assert_eq!(partition.collection(Sensitivity::Internal).documents, 10);
+        assert_eq!(partition.collection(Sensitivity::Public).documents, 0);
         let block = partition.vectors().unwrap();
-        assert_eq!(block.owners, [1, 3, 5, 7].map(DocId));
-        assert_eq!(block.rows, [1., 1., 3., 3., 5., 5., 7., 7.]);
-        assert_eq!(partition.slot(DocId(5), 0), Some(2));
-        assert_eq!(partition.slot(DocId(2), 1), None);
+        assert_eq!(block.rows_of(1).collect::<Vec<_>>(), [[0.0, 0.0]], "what is gone is blank");
+        assert_eq!(block.rows_of(10).collect::<Vec<_>>(), [[13.0, 13.0]]);
+        assert_eq!(partition.words().postings(key(b"tea")).count(), 11);
+    }
+
+    #[test]
+    fn what_is_better_loaded_anew_is_not_followed() {
+        let mut partition = partition();
+        assert!(!partition.advance(Seq(4), &BTreeSet::new(), &[added(5)]), "no newer than the rest");
+        assert!(!partition.advance(Seq(4), &(1..5).map(DocId).collect(), &[]), "too much has gone");
+        assert_eq!(partition.at(), Seq(1));
+        assert_eq!(partition.slot(DocId(3)), Some(2));
     }
 
     #[test]

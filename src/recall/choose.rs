@@ -10,7 +10,7 @@ use super::score::Scored;
 use super::{Group, Hit, Mode, Query, Shown, Sources};
 use crate::error::{Error, Result};
 use crate::gate::Policy;
-use crate::index::{VectorBlock, subject_hash};
+use crate::index::subject_hash;
 use crate::namespace::Principal;
 use crate::reason::Reason;
 use crate::record::{Kind, Record, RecordId, State};
@@ -236,20 +236,13 @@ fn same_meaning(ground: &Ground, a: &Resolved, b: &Resolved) -> bool {
     }
     let vector = |one: &Resolved| {
         let block = ground.regions[one.scored.region].partition.vectors()?;
-        first_vector(block, one)
+        block.rows_of(one.scored.slot).next()
     };
     let related = ground.asked.calibration.related;
     match (vector(a), vector(b)) {
         (Some(a), Some(b)) => dot_f32(a, b) >= related + SAME_MEANING * (1.0 - related),
         _ => false,
     }
-}
-
-fn first_vector<'b>(block: &'b VectorBlock, one: &Resolved) -> Option<&'b [f32]> {
-    // A long text has several rows; a binary search would hit any of them, depending on what else is there.
-    let row = block.owners.partition_point(|owner| *owner < one.scored.doc);
-    let is_own = block.owners.get(row) == Some(&one.scored.doc);
-    is_own.then(|| &block.rows[row * block.dims..(row + 1) * block.dims])
 }
 
 /// Puts records about one subject together, the one that prevails first, and what the caller's own

@@ -1,20 +1,13 @@
 //! How well does each allowed record match? Runs the searches side by side and gives every allowed slot
 //! its raw values. Nothing outside of the plan's ground is looked at.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::plan::{Ground, Region};
-use super::{Mode, Query, Sources};
-use crate::change::Seq;
-use crate::error::Result;
+use super::{Mode, Query};
 use crate::index::bm25::{self, Collection};
-use crate::index::exact;
-use crate::index::keyword;
-use crate::index::subject_hash;
-use crate::relay::Partitions;
-use crate::store::Snapshot;
+use crate::index::{Entry, exact, hash_of_words, subject_words, words};
 use crate::text::query_terms;
-use crate::trust::Sensitivity;
 
 /// The most words of a query that are looked up; more are cut off.
 const TERMS_MAX: usize = 256;
@@ -41,123 +34,60 @@ impl Found {
                 || self.subject[region][slot]
                 || self.cosine[region][slot] > ground.asked.calibration.unrelated
         };
-        let slot =
-            |(number, region): (usize, &Region)| Some((number, region.partition.slot(doc, usize::MAX)?));
+        let slot = |(number, region): (usize, &Region)| Some((number, region.partition.slot(doc)?));
         ground.regions.iter().enumerate().filter_map(slot).any(here)
     }
 }
 
-/// Where one term occurs: region, slot, frequency.
-type Postings = Vec<(usize, usize, u32)>;
-
-pub(super) fn gather(
-    sources: Sources<'_>,
-    snapshot: &Snapshot<'_>,
-    ground: &Ground,
-    query: &Query,
-) -> Result<Found> {
+pub(super) fn gather(ground: &Ground, query: &Query) -> Found {
     let by_words = query.mode != Mode::Vector || ground.asked.vector.is_none();
     let terms: Vec<String> = if by_words { query_terms(&query.text) } else { Vec::new() };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
-    let tails = tails(sources.relay.partitions(), snapshot, ground, terms)?;
     let rows: usize = ground.regions.iter().map(|region| region.partition.entries().len()).sum();
     let (keyword, cosine) = if rows < exact::PARALLEL_ROWS {
         // Waking another thread would take longer than the work.
-        (keyword(ground, terms, &tails), cosines(ground))
+        (keyword(ground, terms), cosines(ground))
     } else {
-        rayon::join(|| keyword(ground, terms, &tails), || cosines(ground))
+        rayon::join(|| keyword(ground, terms), || cosines(ground))
     };
-    Ok(Found { by_words, keyword: keyword?, cosine, subject: subjects(ground, query) })
-}
-
-/// The documents that the keyword index does not have yet, with their terms, per region and slot.
-type Tails = Vec<HashMap<usize, crate::relay::TermCounts>>;
-
-fn tails(
-    partitions: &Partitions,
-    snapshot: &Snapshot<'_>,
-    ground: &Ground,
-    terms: &[String],
-) -> Result<Tails> {
-    let mut tails = Vec::with_capacity(ground.regions.len());
-    for region in &ground.regions {
-        let mut tail = HashMap::new();
-        if !terms.is_empty() {
-            for change in snapshot.changes(region.place.id, Seq(ground.view.watermark()))? {
-                if let Some(doc) = change.added
-                    && let Some(slot) = region.partition.slot(doc, usize::MAX)
-                {
-                    tail.insert(slot, partitions.tail_terms(snapshot, doc)?);
-                }
-            }
-        }
-        tails.push(tail);
-    }
-    Ok(tails)
+    Found { by_words, keyword, cosine, subject: subjects(ground, query) }
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the
 /// query's own filters and the clock leave of it.
-fn keyword(ground: &Ground, terms: &[String], tails: &Tails) -> Result<Vec<Vec<f32>>> {
+fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
     let mut scores: Vec<Vec<f32>> =
         ground.regions.iter().map(|region| vec![0.0; region.partition.entries().len()]).collect();
-    let collection = collection(ground);
+    let partitions = ground.regions.iter().map(|region| region.partition.collection(ground.clearance));
+    let collection = partitions.fold(Collection::default(), |sum, partition| sum.with(&partition));
     let lengths = collection.lengths();
     let mut possible = 0.0;
+    let mut found: Vec<(usize, u32, u16)> = Vec::new();
     for term in terms {
-        let postings = postings(ground, term, tails)?;
-        let weight = collection.weight(postings.len() as u64);
+        let key = words::key(term.as_bytes());
+        found.clear();
+        for (number, region) in ground.regions.iter().enumerate() {
+            let entries = region.partition.entries();
+            let counts = |slot: u32| {
+                let entry = &entries[slot as usize];
+                entry.in_force && entry.columns.sensitivity <= ground.clearance
+            };
+            let postings = region.partition.words().postings(key).filter(|(slot, _)| counts(*slot));
+            found.extend(postings.map(|(slot, count)| (number, slot, count)));
+        }
+        let weight = collection.weight(found.len() as u64);
         possible += weight;
-        for (region, slot, frequency) in postings {
-            let here = &ground.regions[region];
+        for (region, slot, count) in &found {
+            let (here, slot) = (&ground.regions[*region], *slot as usize);
             if here.allowed[slot] {
                 let length = here.partition.entries()[slot].columns.terms;
-                scores[region][slot] += (weight * lengths.saturation(frequency, length)) as f32;
+                scores[*region][slot] += (weight * lengths.saturation(u32::from(*count), length)) as f32;
             }
         }
     }
     let scaled = |score: &mut f32| *score = bm25::relevance(f64::from(*score), possible) as f32;
     scores.iter_mut().flatten().filter(|score| **score > 0.0).for_each(scaled);
-    Ok(scores)
-}
-
-fn collection(ground: &Ground) -> Collection {
-    let mut collection = Collection::default();
-    for region in &ground.regions {
-        for entry in region.partition.entries() {
-            if entry.columns.sensitivity <= ground.clearance {
-                collection.add(entry.columns.terms);
-            }
-        }
-    }
-    collection
-}
-
-fn postings(ground: &Ground, term: &str, tails: &Tails) -> Result<Postings> {
-    let mut postings = Vec::new();
-    for (number, region) in ground.regions.iter().enumerate() {
-        let tail = &tails[number];
-        for class in Sensitivity::ALL.iter().filter(|class| **class <= ground.clearance) {
-            let partition = keyword::Partition { namespace: region.place.id.0, class: *class as u8 };
-            let mut near = 0;
-            ground.view.postings(partition, term, |doc, frequency| {
-                // What has gone out of force since the index was written has no slot any more.
-                if let Some(slot) = region.partition.slot(crate::change::DocId(doc), near) {
-                    near = slot + 1;
-                    if !tail.contains_key(&slot) {
-                        postings.push((number, slot, frequency));
-                    }
-                }
-            })?;
-        }
-        let unindexed = tail.iter().filter(|(slot, _)| readable(region, **slot, ground.clearance));
-        postings.extend(unindexed.filter_map(|(slot, counts)| Some((number, *slot, *counts.get(term)?))));
-    }
-    Ok(postings)
-}
-
-fn readable(region: &Region, slot: usize, clearance: Sensitivity) -> bool {
-    region.partition.entries()[slot].columns.sensitivity <= clearance
+    scores
 }
 
 fn cosines(ground: &Ground) -> Vec<Vec<f32>> {
@@ -170,17 +100,23 @@ fn cosines(ground: &Ground) -> Vec<Vec<f32>> {
 
 /// Which records have a subject whose words stand in the query, in order and side by side.
 fn subjects(ground: &Ground, query: &Query) -> Vec<Vec<bool>> {
-    let folded = crate::text::canonical(&query.text).replace(|c: char| !c.is_alphanumeric(), " ");
-    let words: Vec<&str> = folded.split_whitespace().take(TERMS_MAX).collect();
-    let runs = (1..=SUBJECT_WORDS_MAX.min(words.len())).flat_map(|length| words.windows(length));
-    let named: HashSet<u64> = runs.map(|run| subject_hash(&run.join(" "))).collect();
+    let mut named: HashSet<u64> = HashSet::new();
+    if ground.regions.iter().any(|region| region.partition.has_subjects()) {
+        let folded = subject_words(&query.text);
+        let words: Vec<&str> = folded.split(' ').take(TERMS_MAX).collect();
+        for length in 1..=SUBJECT_WORDS_MAX.min(words.len()) {
+            named.extend(words.windows(length).map(|run| hash_of_words(run.iter().copied())));
+        }
+    }
     let region = |region: &Region| {
         let entries = region.partition.entries();
-        entries
-            .iter()
-            .zip(&region.allowed)
-            .map(|(entry, allowed)| *allowed && entry.subject != 0 && named.contains(&entry.subject))
-            .collect()
+        if !region.partition.has_subjects() {
+            return vec![false; entries.len()];
+        }
+        let is_named = |(entry, allowed): (&Entry, &bool)| {
+            *allowed && entry.subject != 0 && named.contains(&entry.subject)
+        };
+        entries.iter().zip(&region.allowed).map(is_named).collect()
     };
     ground.regions.iter().map(region).collect()
 }

@@ -72,7 +72,7 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     if let Some(reason) = ground.nothing() {
         return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query)));
     }
-    let found = gather::gather(sources, &snapshot, &ground, query)?;
+    let found = gather::gather(&ground, query);
     let gathered = Instant::now();
     let ranked = score::rank(sources, &ground, &found);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranked, query)?;

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Mode, Plan, Query, Sources};
-use crate::change::{Columns, DocId};
+use crate::change::{Columns, DocId, NamespaceId};
 use crate::embed::Calibration;
 use crate::error::Result;
-use crate::index::Partition;
-use crate::index::keyword::View;
-use crate::namespace::Principal;
+use crate::index::{Entry, Partition};
+use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
-use crate::store::{Filter, ModelRow, Place, Snapshot, Standing};
+use crate::relay::Area;
+use crate::store::{Filter, ModelRow, Snapshot, Standing};
 use crate::trust::Sensitivity;
 
 /// The query as the model sees it, and the model's row in the store.
@@ -24,7 +24,8 @@ pub(super) struct Asked {
 
 /// One partition and which of its slots may be considered.
 pub(super) struct Region {
-    pub place: Place,
+    /// The namespace that it is, or below which it lies.
+    pub namespace: Namespace,
     pub partition: Partition,
     pub allowed: Vec<bool>,
     pub allowed_count: usize,
@@ -33,7 +34,6 @@ pub(super) struct Region {
 /// Everything that may be considered, at one moment.
 pub(super) struct Ground {
     pub regions: Vec<Region>,
-    pub view: View,
     pub asked: Asked,
     pub model: Option<ModelRow>,
     pub clearance: Sensitivity,
@@ -92,24 +92,33 @@ pub(super) fn plan<'s>(
     };
     let mut kept_out = BTreeMap::new();
     let mut regions = Vec::new();
-    for place in snapshot.places(&principal.scope())? {
-        let partition = sources.relay.partitions().at(&snapshot, &place, model.as_ref())?;
-        let meets = meeting(&snapshot, &place, &query.filter)?;
-        let allowed: Vec<bool> = partition
-            .entries()
-            .iter()
-            .map(|entry| match obstacle(&entry.columns, principal, query, sources, meets.as_ref()) {
+    let scope = principal.scope();
+    let places = snapshot.places_named(&scope)?;
+    let below = scope.root().map(|root| (root, Area::Below(root)));
+    let named = places.iter().map(|place| (&place.namespace, Area::Own(place)));
+    for (namespace, area) in below.into_iter().chain(named) {
+        let partition = sources.relay.partitions().at(&snapshot, &view, area, model.as_ref())?;
+        let meets = meeting(&snapshot, partition.members(), &query.filter)?;
+        let mut allowed_count = 0;
+        let mut is_allowed = |entry: &Entry| {
+            if !entry.in_force {
+                return false;
+            }
+            match obstacle(&entry.columns, principal, query, sources, meets.as_ref()) {
                 // What lies above the clearance is in no count: its existence is not the caller's business.
                 Some(Reason::AboveClearance) => false,
                 Some(reason) => {
                     *kept_out.entry(reason).or_insert(0) += 1;
                     false
                 }
-                None => true,
-            })
-            .collect();
-        let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
-        regions.push(Region { place, partition, allowed, allowed_count });
+                None => {
+                    allowed_count += 1;
+                    true
+                }
+            }
+        };
+        let allowed: Vec<bool> = partition.entries().iter().map(&mut is_allowed).collect();
+        regions.push(Region { namespace: namespace.clone(), partition, allowed, allowed_count });
     }
     let mut degraded: Vec<Reason> = asked.degraded.into_iter().collect();
     if asked.vector.is_some() && regions.iter().any(Region::lacks_vectors) {
@@ -117,15 +126,22 @@ pub(super) fn plan<'s>(
     }
     let policy_version = sources.policy_version.to_owned();
     let clearance = principal.clearance;
-    Ok((snapshot, Ground { regions, view, asked, model, clearance, kept_out, policy_version, degraded }))
+    Ok((snapshot, Ground { regions, asked, model, clearance, kept_out, policy_version, degraded }))
 }
 
 /// The documents that meet the query's own filter; none when it has none.
-fn meeting(snapshot: &Snapshot<'_>, place: &Place, filter: &Filter) -> Result<Option<BTreeSet<DocId>>> {
+fn meeting(
+    snapshot: &Snapshot<'_>,
+    members: &[NamespaceId],
+    filter: &Filter,
+) -> Result<Option<BTreeSet<DocId>>> {
     if *filter == Filter::All(Vec::new()) {
         return Ok(None);
     }
-    Ok(Some(snapshot.docs_meeting(place.id, filter)?.into_iter().collect()))
+    if members.is_empty() {
+        return Ok(Some(BTreeSet::new()));
+    }
+    Ok(Some(snapshot.docs_meeting(members, filter)?.into_iter().collect()))
 }
 
 /// Why a record in force may not be considered.
@@ -158,15 +174,17 @@ impl Region {
     fn lacks_vectors(&self) -> bool {
         let owners = self.partition.vectors().map_or(&[][..], |block| &block.owners);
         let mut owners = owners.iter().peekable();
-        self.partition.entries().iter().zip(&self.allowed).any(|(entry, allowed)| {
-            while owners.next_if(|owner| **owner < entry.columns.doc).is_some() {}
-            *allowed && owners.peek() != Some(&&entry.columns.doc)
+        self.allowed.iter().enumerate().any(|(slot, allowed)| {
+            while owners.next_if(|owner| (**owner as usize) < slot).is_some() {}
+            *allowed && owners.peek() != Some(&&(slot as u32))
         })
     }
 
     /// Whether a record has a vector.
     pub(super) fn has_vector(&self, doc: DocId) -> bool {
-        self.partition.vectors().is_some_and(|block| block.owners.binary_search(&doc).is_ok())
+        let rows =
+            |slot: usize| self.partition.vectors().is_some_and(|block| block.rows_of(slot).next().is_some());
+        self.partition.slot(doc).is_some_and(rows)
     }
 }
 
@@ -183,14 +201,14 @@ impl Ground {
     /// Whether a namespace holds anything in force that the caller may read. One that does not is not
     /// named either: that something is or was there is more than the caller may know.
     fn is_readable(&self, region: &Region) -> bool {
-        region.partition.entries().iter().any(|entry| entry.columns.sensitivity <= self.clearance)
+        region.partition.collection(self.clearance).documents > 0
     }
 
     pub(super) fn into_plan(self, query: &Query) -> Plan {
         let readable = self.regions.iter().filter(|region| self.is_readable(region));
         Plan {
             mode: query.mode,
-            namespaces: readable.map(|region| region.place.namespace.clone()).collect(),
+            namespaces: readable.map(|region| region.namespace.clone()).collect(),
             allowed: self.regions.iter().map(|region| region.allowed_count as u64).sum(),
             kept_out: if query.explain { self.kept_out } else { BTreeMap::new() },
             searches: match (query.mode, self.asked.vector.is_some()) {

@@ -37,7 +37,7 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
         Fate::InForce(doc) => doc,
     };
     for region in &ground.regions {
-        if let Some(slot) = region.partition.slot(doc, usize::MAX)
+        if let Some(slot) = region.partition.slot(doc)
             && !region.allowed[slot]
         {
             let columns = &region.partition.entries()[slot].columns;
@@ -46,7 +46,7 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
             return Ok(Why::LeftOut(obstacle, None));
         }
     }
-    let found = gather::gather(sources, &snapshot, &ground, query)?;
+    let found = gather::gather(&ground, query);
     let ranked = score::rank(sources, &ground, &found);
     let scored = ranked.iter().find(|scored| scored.doc == doc).map(|scored| scored.score);
     let explained = Query { explain: true, ..query.clone() };

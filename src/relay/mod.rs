@@ -20,7 +20,7 @@ use crate::text::terms;
 
 pub use leases::Holder;
 use leases::Leases;
-pub use partitions::{Partitions, TermCounts};
+pub use partitions::{Area, Partitions};
 
 /// How many changes are applied between two commits: it bounds the memory of a rebuild.
 const BATCH: usize = 2048;

@@ -1,14 +1,18 @@
-//! The partitions in memory: loaded on first use, brought up to each snapshot's revision, dropped when
-//! they take too much. Equal to the store's own rows at that revision; a test compares them.
+//! The partitions in memory: loaded on first use, brought up to each snapshot's moment, dropped when they
+//! take too much. Equal to the store's own rows at that moment; a test compares them.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::change::{DocId, NamespaceId};
+use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
-use crate::index::{Entry, Partition, VectorBlock, subject_hash};
-use crate::store::{ModelRow, Place, Snapshot};
+use crate::index::keyword::{self, View};
+use crate::index::words::{self, Words};
+use crate::index::{Added, Entry, Partition, VectorBlock, subject_hash};
+use crate::namespace::Namespace;
+use crate::store::{ModelId, ModelRow, Place, Snapshot};
 use crate::text::terms;
+use crate::trust::Sensitivity;
 
 /// How many bytes of partitions are kept. Beyond it the least recently used are dropped; the ones of the
 /// running recall stay whatever they take.
@@ -16,153 +20,304 @@ const BYTES_MAX: usize = 1 << 30;
 /// After so many changes a partition is loaded anew instead of followed.
 const CHANGES_MAX: usize = 5000;
 
-/// The terms of a document with their frequencies.
-pub type TermCounts = Arc<HashMap<String, u32>>;
+/// What is searched as one.
+#[derive(Clone, Copy, Debug)]
+pub enum Area<'a> {
+    /// One namespace.
+    Own(&'a Place),
+    /// Every namespace that is narrower than this one: a wide read costs what it holds, not how many
+    /// namespaces that is.
+    Below(&'a Namespace),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Own(NamespaceId),
+    Below(Namespace),
+}
 
 /// The partitions that this process has in memory.
 #[derive(Default)]
 pub struct Partitions {
     kept: Mutex<Kept>,
-    tails: Mutex<HashMap<DocId, TermCounts>>,
 }
 
 #[derive(Default)]
 struct Kept {
-    by_namespace: HashMap<NamespaceId, (Partition, u64)>,
+    by_key: HashMap<Key, Slot>,
     uses: u64,
+    bytes: usize,
+}
+
+/// One partition. Whoever loads or follows it holds its lock, so that it is done once.
+#[derive(Default)]
+struct Slot {
+    partition: Arc<Mutex<Option<Partition>>>,
+    used: u64,
+    bytes: usize,
 }
 
 impl Partitions {
-    /// The partition of a namespace at the revision of `place`, with its vectors if a model is named.
-    pub fn at(&self, snapshot: &Snapshot<'_>, place: &Place, model: Option<&ModelRow>) -> Result<Partition> {
-        let kept = self.lock().by_namespace.get(&place.id).map(|(partition, _)| partition.clone());
-        let mut partition = match kept {
-            // A newer one was made for a later snapshot; what this snapshot saw must be loaded.
-            Some(kept) if kept.revision() > place.revision => return load(snapshot, place, model),
-            Some(kept) => follow(snapshot, place, kept)?,
-            None => load(snapshot, place, None)?,
+    /// The partition of an area as the snapshot has it, with its vectors if a model is named.
+    pub fn at(
+        &self,
+        snapshot: &Snapshot<'_>,
+        view: &View,
+        area: Area<'_>,
+        model: Option<&ModelRow>,
+    ) -> Result<Partition> {
+        let now = match area {
+            Area::Own(place) => place.revision,
+            Area::Below(_) => snapshot.last()?,
+        };
+        let key = match area {
+            Area::Own(place) => Key::Own(place.id),
+            Area::Below(root) => Key::Below(root.clone()),
+        };
+        let shared = self.slot(&key);
+        let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = Source { snapshot, view, area, now };
+        if held.as_ref().is_some_and(|kept| kept.at() > now) {
+            // A newer one was made for a later snapshot; what this snapshot saw is loaded for it alone.
+            return source.with_vectors(source.load()?, model);
+        }
+        let (mut partition, mut changed) = match held.take() {
+            Some(kept) if kept.at() == now => (kept, false),
+            Some(kept) => (source.follow(kept)?, true),
+            None => (source.load()?, true),
         };
         if let Some(model) = model
             && partition.vectors().is_none_or(|block| block.model != model.id.0)
         {
-            partition.set_vectors(load_vectors(snapshot, place.id, model)?);
+            partition = source.with_vectors(partition, Some(model))?;
+            changed = true;
         }
-        self.keep(place.id, partition.clone());
+        *held = Some(partition.clone());
+        drop(held);
+        if changed {
+            self.weigh(&key, partition.bytes());
+        }
         Ok(partition)
     }
 
-    /// The terms of a document that the keyword index does not have yet.
-    pub fn tail_terms(&self, snapshot: &Snapshot<'_>, doc: DocId) -> Result<TermCounts> {
-        if let Some(counts) = self.tails().get(&doc) {
-            return Ok(counts.clone());
-        }
-        let mut counts = HashMap::new();
-        // A damaged record has no words that could be trusted; resolving it is what reports it.
-        let record = match snapshot.record(doc) {
-            Err(Error::Corrupt(_)) => None,
-            other => other?,
-        };
-        if let Some(record) = record {
-            for term in terms(&record.indexed_text()) {
-                *counts.entry(term).or_insert(0) += 1;
-            }
-        }
-        let counts = Arc::new(counts);
-        let mut tails = self.tails();
-        if tails.len() >= CHANGES_MAX {
-            tails.clear();
-        }
-        tails.insert(doc, counts.clone());
-        Ok(counts)
-    }
-
-    /// Drops everything, as after a rebuild or a forget: nothing of what was erased stays in memory.
+    /// Drops everything, as after a change of models.
     pub fn clear(&self) {
-        self.lock().by_namespace.clear();
-        self.tails().clear();
+        *self.lock() = Kept::default();
     }
 
-    fn keep(&self, namespace: NamespaceId, partition: Partition) {
+    /// Drops what was loaded of a namespace by itself: nothing of what was erased in it stays.
+    pub fn drop_namespace(&self, namespace: NamespaceId) {
+        let mut kept = self.lock();
+        let gone = kept.by_key.remove(&Key::Own(namespace)).map_or(0, |slot| slot.bytes);
+        kept.bytes -= gone;
+    }
+
+    fn slot(&self, key: &Key) -> Arc<Mutex<Option<Partition>>> {
         let mut kept = self.lock();
         kept.uses += 1;
         let now = kept.uses;
-        kept.by_namespace.insert(namespace, (partition, now));
-        let mut bytes: usize = kept.by_namespace.values().map(|(partition, _)| partition.bytes()).sum();
-        while bytes > BYTES_MAX {
-            let oldest = kept
-                .by_namespace
-                .iter()
-                .filter(|(id, _)| **id != namespace)
-                .min_by_key(|(_, (_, used))| *used);
-            let Some(oldest) = oldest.map(|(id, _)| *id) else { return };
-            bytes -= kept.by_namespace.remove(&oldest).map_or(0, |(partition, _)| partition.bytes());
+        let slot = kept.by_key.entry(key.clone()).or_default();
+        slot.used = now;
+        slot.partition.clone()
+    }
+
+    /// Notes what a partition takes, and makes room.
+    fn weigh(&self, key: &Key, bytes: usize) {
+        let mut kept = self.lock();
+        let Some(slot) = kept.by_key.get_mut(key) else { return };
+        let before = std::mem::replace(&mut slot.bytes, bytes);
+        kept.bytes = kept.bytes - before + bytes;
+        while kept.bytes > BYTES_MAX {
+            let others = kept.by_key.iter().filter(|(other, slot)| *other != key && slot.bytes > 0);
+            let Some(oldest) = others.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone()) else {
+                return;
+            };
+            kept.bytes -= kept.by_key.remove(&oldest).map_or(0, |slot| slot.bytes);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn tails(&self) -> std::sync::MutexGuard<'_, HashMap<DocId, TermCounts>> {
-        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn load(snapshot: &Snapshot<'_>, place: &Place, model: Option<&ModelRow>) -> Result<Partition> {
-    let mut subjects = HashMap::new();
-    snapshot.subjects(place.id, |doc, subject| {
-        subjects.insert(doc, subject_hash(subject));
-    })?;
-    let entry = |columns: crate::change::Columns| Entry {
-        subject: subjects.get(&columns.doc).copied().unwrap_or(0),
-        columns,
-    };
-    let entries = snapshot.columns(place.id)?.into_iter().map(entry).collect();
-    let mut partition = Partition::new(place.revision, entries);
-    if let Some(model) = model {
-        partition.set_vectors(load_vectors(snapshot, place.id, model)?);
-    }
-    Ok(partition)
+/// Where a partition comes from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    snapshot: &'a Snapshot<'a>,
+    view: &'a View,
+    area: Area<'a>,
+    now: Seq,
 }
 
-fn load_vectors(snapshot: &Snapshot<'_>, namespace: NamespaceId, model: &ModelRow) -> Result<VectorBlock> {
-    let mut block = VectorBlock { model: model.id.0, dims: model.dims, owners: Vec::new(), rows: Vec::new() };
-    snapshot.vectors(model.id, namespace, |doc, bytes| {
-        block.owners.push(doc);
-        push_numbers(&mut block.rows, bytes, model.dims)
-    })?;
-    Ok(block)
-}
+impl Source<'_> {
+    fn members(&self) -> Result<Vec<NamespaceId>> {
+        match self.area {
+            Area::Own(place) => Ok(vec![place.id]),
+            Area::Below(root) => Ok(self.snapshot.places_below(root)?.iter().map(|place| place.id).collect()),
+        }
+    }
 
-fn follow(snapshot: &Snapshot<'_>, place: &Place, mut partition: Partition) -> Result<Partition> {
-    if partition.revision() == place.revision {
-        return Ok(partition);
-    }
-    let changes = snapshot.changes(place.id, partition.revision())?;
-    if changes.len() > CHANGES_MAX {
-        return load(snapshot, place, None);
-    }
-    let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();
-    let came: BTreeSet<DocId> = changes.iter().filter_map(|change| change.added).collect();
-    let model = partition.vectors().map(|block| (block.model, block.dims));
-    let (mut added, mut vectors) = (Vec::new(), Vec::new());
-    for doc in came {
-        let Some(columns) = snapshot.columns_of(doc)? else {
-            continue;
+    fn load(&self) -> Result<Partition> {
+        let members = self.members()?;
+        let mut subjects = HashMap::new();
+        let mut columns: Vec<Columns> = Vec::new();
+        for member in &members {
+            self.snapshot.subjects(*member, |doc, subject| {
+                subjects.insert(doc, subject_hash(subject));
+            })?;
+            columns.extend(self.snapshot.columns(*member)?);
+        }
+        if members.len() > 1 {
+            columns.sort_unstable_by_key(|columns| columns.doc);
+        }
+        let entry = |columns: Columns| Entry {
+            subject: subjects.get(&columns.doc).copied().unwrap_or(0),
+            columns,
+            in_force: true,
         };
-        let subject = snapshot.subject_of(doc)?.map_or(0, |subject| subject_hash(&subject));
-        added.push(Entry { columns, subject });
-        if let Some((model, dims)) = model {
-            snapshot.vectors_of(crate::store::ModelId(model), place.id, doc, |doc, bytes| {
-                let mut numbers = Vec::with_capacity(dims);
-                push_numbers(&mut numbers, bytes, dims)?;
-                vectors.push((doc, numbers));
+        let entries: Vec<Entry> = columns.into_iter().map(entry).collect();
+        let words = self.words(&members, &entries)?;
+        Ok(Partition::new(self.now, members, entries, words))
+    }
+
+    /// The posting lists: what the index has, and what it does not have yet from the store itself.
+    fn words(&self, members: &[NamespaceId], entries: &[Entry]) -> Result<Words> {
+        let mut unindexed: HashSet<DocId> = HashSet::new();
+        for change in self.changes(members, Seq(self.view.watermark()), usize::MAX)? {
+            unindexed.extend(change.added);
+        }
+        let slot = |doc: DocId| entries.binary_search_by_key(&doc, |entry| entry.columns.doc).ok();
+        let mut found: Vec<(u64, u32, u16)> = Vec::new();
+        match self.indexed(members, |term, doc, count| {
+            // What has gone out of force since the index was written has no slot any more.
+            if !unindexed.contains(&doc)
+                && let Some(slot) = slot(doc)
+            {
+                found.push((term, slot as u32, count));
+            }
+        }) {
+            Ok(()) => {}
+            // An index is disposable: when it fails, the store's own texts say the same.
+            Err(Error::Index(_)) => {
+                found.clear();
+                unindexed.extend(entries.iter().map(|entry| entry.columns.doc));
+            }
+            Err(error) => return Err(error),
+        }
+        for doc in unindexed {
+            if let Some(slot) = slot(doc) {
+                let counted = self.counted(doc)?.into_iter();
+                found.extend(counted.map(|(term, count)| (term, slot as u32, count)));
+            }
+        }
+        Ok(Words::new(found))
+    }
+
+    fn indexed(&self, members: &[NamespaceId], mut each: impl FnMut(u64, DocId, u16)) -> Result<()> {
+        for member in members {
+            for class in Sensitivity::ALL {
+                let partition = keyword::Partition { namespace: member.0, class: *class as u8 };
+                self.view.words_of(partition, |term, doc, count| {
+                    each(words::key(term), DocId(doc), clamped(count));
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The terms of a document, as the store has its text.
+    fn counted(&self, doc: DocId) -> Result<Vec<(u64, u16)>> {
+        // A damaged record has no words that could be trusted; resolving it is what reports it.
+        let record = match self.snapshot.record(doc) {
+            Err(Error::Corrupt(_)) => None,
+            other => other?,
+        };
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for term in record.map_or_else(Vec::new, |record| terms(&record.indexed_text())) {
+            *counts.entry(words::key(term.as_bytes())).or_insert(0) += 1;
+        }
+        Ok(counts.into_iter().map(|(term, count)| (term, clamped(count))).collect())
+    }
+
+    fn with_vectors(&self, mut partition: Partition, model: Option<&ModelRow>) -> Result<Partition> {
+        let Some(model) = model else { return Ok(partition) };
+        // Found in the order of members and documents; kept in the order of slots.
+        let mut found: Vec<(u32, usize)> = Vec::new();
+        let mut rows: Vec<f32> = Vec::new();
+        for member in partition.members() {
+            self.snapshot.vectors(model.id, *member, |doc, bytes| {
+                if let Some(slot) = partition.slot(doc) {
+                    found.push((slot as u32, rows.len()));
+                    push_numbers(&mut rows, bytes, model.dims)?;
+                }
                 Ok(())
             })?;
         }
+        if !found.is_sorted() {
+            found.sort_unstable();
+            let sorted =
+                found.iter().flat_map(|(_, from)| &rows[*from..from + model.dims]).copied().collect();
+            rows = sorted;
+        }
+        let owners = found.into_iter().map(|(slot, _)| slot).collect();
+        partition.set_vectors(VectorBlock { model: model.id.0, dims: model.dims, owners, rows });
+        Ok(partition)
     }
-    partition.advance(place.revision, &removed, &added, &vectors);
-    Ok(partition)
+
+    fn changes(&self, members: &[NamespaceId], after: Seq, limit: usize) -> Result<Vec<Change>> {
+        match self.area {
+            Area::Own(place) => self.snapshot.changes(place.id, after),
+            Area::Below(_) => {
+                let mut changes = self.snapshot.changes_anywhere(after, limit.min(i64::MAX as usize))?;
+                changes.retain(|change| members.binary_search(&change.namespace).is_ok());
+                Ok(changes)
+            }
+        }
+    }
+
+    /// Follows what was written since; loads anew when that is too much.
+    fn follow(&self, mut partition: Partition) -> Result<Partition> {
+        let since = self.now.0 - partition.at().0;
+        let is_wide = matches!(self.area, Area::Below(_));
+        if is_wide && (since > CHANGES_MAX as u64 || self.members()? != partition.members()) {
+            return self.load();
+        }
+        let changes = self.changes(partition.members(), partition.at(), CHANGES_MAX + 1)?;
+        if changes.len() > CHANGES_MAX {
+            return self.load();
+        }
+        let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();
+        let came: BTreeSet<(DocId, NamespaceId)> =
+            changes.iter().filter_map(|change| Some((change.added?, change.namespace))).collect();
+        let model = partition.vectors().map(|block| (ModelId(block.model), block.dims));
+        let mut added = Vec::new();
+        for (doc, namespace) in came {
+            let Some(columns) = self.snapshot.columns_of(doc)? else {
+                continue;
+            };
+            let subject = self.snapshot.subject_of(doc)?.map_or(0, |subject| subject_hash(&subject));
+            let mut vectors = Vec::new();
+            if let Some((model, dims)) = model {
+                self.snapshot.vectors_of(model, namespace, doc, |_, bytes| {
+                    let mut numbers = Vec::with_capacity(dims);
+                    push_numbers(&mut numbers, bytes, dims)?;
+                    vectors.push(numbers);
+                    Ok(())
+                })?;
+            }
+            let entry = Entry { columns, subject, in_force: true };
+            added.push(Added { entry, words: self.counted(doc)?, vectors });
+        }
+        match partition.advance(self.now, &removed, &added) {
+            true => Ok(partition),
+            false => self.load(),
+        }
+    }
+}
+
+fn clamped(count: u32) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }
 
 fn push_numbers(numbers: &mut Vec<f32>, bytes: &[u8], dims: usize) -> Result<()> {

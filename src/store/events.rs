@@ -137,7 +137,7 @@ pub(super) fn broken_at(connection: &Connection) -> Result<Option<Seq>> {
 /// What changed in a namespace after `after`, oldest first; only changes of what is in force.
 pub(super) fn changes(connection: &Connection, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
     let mut statement = connection.prepare_cached(
-        "SELECT seq, added, removed FROM events
+        "SELECT seq, added, removed, namespace FROM events
          WHERE namespace = ?1 AND seq > ?2 AND (added IS NOT NULL OR removed IS NOT NULL) ORDER BY seq",
     )?;
     let changes = statement.query_map(params![namespace.0, after.0 as i64], change)?;
@@ -146,8 +146,9 @@ pub(super) fn changes(connection: &Connection, namespace: NamespaceId, after: Se
 
 /// The next changes anywhere after `after`, oldest first, at most `limit`.
 pub(super) fn changes_anywhere(connection: &Connection, after: Seq, limit: usize) -> Result<Vec<Change>> {
-    let mut statement = connection
-        .prepare_cached("SELECT seq, added, removed FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, added, removed, namespace FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
     let changes = statement.query_map(params![after.0 as i64, limit as i64], change)?;
     Ok(changes.collect::<rusqlite::Result<_>>()?)
 }
@@ -156,7 +157,12 @@ fn change(row: &rusqlite::Row<'_>) -> rusqlite::Result<Change> {
     let doc = |column: usize| {
         Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|id| DocId(id as u64)))
     };
-    Ok(Change { seq: Seq(row.get::<_, i64>(0)? as u64), added: doc(1)?, removed: doc(2)? })
+    Ok(Change {
+        seq: Seq(row.get::<_, i64>(0)? as u64),
+        namespace: NamespaceId(row.get(3)?),
+        added: doc(1)?,
+        removed: doc(2)?,
+    })
 }
 
 /// The first bytes of the hash of an event, which stand for everything up to it; 0 when there is none.

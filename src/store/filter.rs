@@ -156,12 +156,12 @@ impl Snapshot<'_> {
         Ok(Page { records, total: total as u64, cursor })
     }
 
-    /// The documents in force in a namespace that meet the filter, in order.
-    pub fn docs_meeting(&self, namespace: NamespaceId, filter: &Filter) -> Result<Vec<DocId>> {
+    /// The documents in force in these namespaces that meet the filter, in order.
+    pub fn docs_meeting(&self, namespaces: &[NamespaceId], filter: &Filter) -> Result<Vec<DocId>> {
         let mut query = Sql::default();
-        query.push_str("r.state = 'current' AND r.namespace = ");
-        query.bind(i64::from(namespace.0));
-        query.push_str(" AND ");
+        query.push_str("r.state = 'current' AND r.namespace IN (");
+        query.list(namespaces.iter().map(|id| Value::from(i64::from(id.0))));
+        query.push_str(") AND ");
         query.filter(filter, 0)?;
         let mut statement =
             self.connection().prepare(&format!("SELECT r.id {FROM} WHERE {} ORDER BY r.id", query.sql))?;

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::writing::find_namespace;
+use super::writing::find_place;
 use super::{Store, events, facts, rows};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
@@ -47,19 +47,28 @@ impl<'s> Snapshot<'s> {
     /// the wider ones, narrowest first.
     pub fn places(&self, scope: &Scope) -> Result<Vec<Place>> {
         let mut places = scope.root().map_or(Ok(Vec::new()), |root| self.places_below(root))?;
+        places.extend(self.places_named(scope)?);
+        Ok(places)
+    }
+
+    /// The number of a namespace, if anything was ever written to it.
+    pub fn number_of(&self, namespace: &Namespace) -> Result<Option<NamespaceId>> {
+        Ok(find_place(self.connection(), namespace)?.map(|(id, _)| id))
+    }
+
+    /// Those that the scope names, without the ones below its root.
+    pub fn places_named(&self, scope: &Scope) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
         for namespace in scope.namespaces() {
-            if let Some(id) = find_namespace(self.connection(), namespace)? {
-                let revision: i64 = self
-                    .connection()
-                    .prepare_cached("SELECT revision FROM namespaces WHERE id = ?1")?
-                    .query_row([id.0], |row| row.get(0))?;
-                places.push(Place { id, namespace: namespace.clone(), revision: Seq(revision as u64) });
+            if let Some((id, revision)) = find_place(self.connection(), namespace)? {
+                places.push(Place { id, namespace: namespace.clone(), revision });
             }
         }
         Ok(places)
     }
 
-    fn places_below(&self, root: &Namespace) -> Result<Vec<Place>> {
+    /// Those that are narrower than a namespace, in the order of their numbers.
+    pub fn places_below(&self, root: &Namespace) -> Result<Vec<Place>> {
         let mut statement = self.connection().prepare_cached(
             "SELECT user, project, agent, id, revision FROM namespaces WHERE tenant = ?1 ORDER BY id",
         )?;

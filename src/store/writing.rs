@@ -6,7 +6,7 @@ use std::ops::Deref;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::secret::Secret;
-use crate::change::NamespaceId;
+use crate::change::{NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::Namespace;
@@ -46,9 +46,17 @@ impl<'t> Writing<'t> {
 
 /// The number of a namespace, if anything was ever written to it.
 pub(super) fn find_namespace(connection: &Connection, namespace: &Namespace) -> Result<Option<NamespaceId>> {
-    let id = connection
+    Ok(find_place(connection, namespace)?.map(|(id, _)| id))
+}
+
+/// The same, with the seq of the last event in it.
+pub(super) fn find_place(
+    connection: &Connection,
+    namespace: &Namespace,
+) -> Result<Option<(NamespaceId, Seq)>> {
+    let found = connection
         .prepare_cached(
-            "SELECT id FROM namespaces WHERE tenant = ?1 AND ifnull(user, '') = ?2
+            "SELECT id, revision FROM namespaces WHERE tenant = ?1 AND ifnull(user, '') = ?2
              AND ifnull(project, '') = ?3 AND ifnull(agent, '') = ?4",
         )?
         .query_row(
@@ -58,8 +66,8 @@ pub(super) fn find_namespace(connection: &Connection, namespace: &Namespace) -> 
                 namespace.project_part().unwrap_or(""),
                 namespace.agent_part().unwrap_or("")
             ],
-            |row| row.get(0),
+            |row| Ok((NamespaceId(row.get(0)?), Seq(row.get::<_, i64>(1)? as u64))),
         )
         .optional()?;
-    Ok(id.map(NamespaceId))
+    Ok(found)
 }

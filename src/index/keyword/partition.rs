@@ -28,6 +28,16 @@ impl Partition {
         key
     }
 
+    /// Returns the smallest key of this partition, and the smallest that is beyond all of them.
+    pub(super) fn range(self) -> (Vec<u8>, Vec<u8>) {
+        let from = self.key("").into_bytes();
+        let number = (u64::from(self.namespace) << 8 | u64::from(self.class)) + 1;
+        let next = Partition { namespace: (number >> 8) as u32, class: number as u8 };
+        // Beyond the last one there is nothing, and no byte of a key is as high as this.
+        let until = if number >> 40 == 0 { next.key("").into_bytes() } else { vec![0xff] };
+        (from, until)
+    }
+
     /// Takes a key apart again; None when it was not made by [`Partition::key`].
     pub(super) fn split(key: &[u8]) -> Option<(Partition, &[u8])> {
         let (prefix, term) = key.split_at_checked(WIDTH)?;
@@ -61,5 +71,25 @@ mod tests {
         assert!(key(1, 255) < key(2, 0));
         assert!(key(127, 3) < key(128, 0));
         assert!(key(5, 127) < key(5, 128));
+    }
+
+    #[test]
+    fn a_range_holds_the_keys_of_its_partition_and_no_others() {
+        for partition in [(0, 0), (1, 255), (70_000, 2), (u32::MAX, 255)] {
+            let partition = Partition { namespace: partition.0, class: partition.1 };
+            let (from, until) = partition.range();
+            let holds = |partition: Partition, term: &str| {
+                let key = partition.key(term).into_bytes();
+                from <= key && key < until
+            };
+            for term in ["", "x", "\u{10ffff}"] {
+                assert!(holds(partition, term), "{partition:?}");
+                for class in [partition.class.wrapping_add(1), partition.class.wrapping_sub(1)] {
+                    assert!(!holds(Partition { class, ..partition }, term));
+                }
+                let namespace = partition.namespace ^ 1;
+                assert!(!holds(Partition { namespace, ..partition }, term));
+            }
+        }
     }
 }

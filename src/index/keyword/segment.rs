@@ -73,6 +73,25 @@ impl Segment {
         Ok(())
     }
 
+    /// The same for the keys from `from` up to, and without, `until`; the key comes without its first `prefix`
+    /// bytes.
+    pub(super) fn postings_between(
+        &self,
+        (from, until): (&[u8], &[u8]),
+        prefix: usize,
+        mut each: impl FnMut(&[u8], u64, u32),
+    ) -> Result<()> {
+        let range = self.terms.terms().range().ge(from).lt(until);
+        let mut stream = range.into_stream().map_err(damaged)?;
+        let mut found = Vec::new();
+        while stream.advance() {
+            self.decode(stream.value(), &mut found)?;
+            let term = stream.key().get(prefix..).unwrap_or_default();
+            found.drain(..).for_each(|(doc, frequency)| each(term, doc, frequency));
+        }
+        Ok(())
+    }
+
     fn decode(&self, info: &TermInfo, found: &mut Vec<(u64, u32)>) -> Result<()> {
         let mut block = self
             .terms

@@ -92,6 +92,16 @@ impl View {
         Ok(())
     }
 
+    /// Gives every term of a partition with id and frequency of each document that holds it, in no order that
+    /// means anything. Removed documents are not among them.
+    pub fn words_of(&self, partition: Partition, mut each: impl FnMut(&[u8], u64, u32)) -> Result<()> {
+        let (from, until) = partition.range();
+        for segment in self.segments() {
+            contained(|| segment.postings_between((&from, &until), from.len(), &mut each))?;
+        }
+        Ok(())
+    }
+
     /// Returns the id of every document that is not removed, ascending.
     pub fn documents(&self) -> Result<Vec<u64>> {
         let mut documents = Vec::new();
