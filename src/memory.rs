@@ -21,8 +21,8 @@ use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{BACKLOG_MAX, Drained, Relay};
 use crate::remember::{self, Correction, Outcome};
 use crate::store::{
-    AsOf, Filter, Finding, HistoryEntry, Page, PageRequest, Standing, StateFilter, Store, TraceStore,
-    TraceSummary, Vectors, Waiting, minted,
+    AsOf, Filter, Finding, HistoryEntry, NewTrace, Page, PageRequest, Standing, StateFilter, Store,
+    TraceStore, TraceSummary, Vectors, Waiting, minted,
 };
 
 /// How often a running program looks for what another one wrote to the indexes.
@@ -261,24 +261,18 @@ impl Memory {
         let kept = &sources.policy.traces;
         if kept.keep_days > 0 && kept.keep_at_most > 0 {
             let trace_id = minted("trc", sources.now)?;
-            let records: Vec<&RecordId> = answer
-                .hits
-                .iter()
-                .map(|hit| &hit.record.record_id)
-                .chain(answer.left_out.iter().map(|(id, _)| id))
-                .collect();
+            let shown = answer.hits.iter().map(|hit| hit.record.record_id.as_str());
+            let records: Vec<&str> = shown.chain(answer.left_out.iter().map(|(id, _)| id.as_str())).collect();
             let digest = sources.store.projection_digest(&answer.projection);
-            let trace = TraceSummary {
+            self.inner.keep_trace(NewTrace {
                 trace_id: trace_id.clone(),
                 at: sources.now,
-                what: "recall".to_owned(),
+                what: "recall",
                 asker: asker(principal),
+                records: records.join(" "),
                 body: recall::trace_body(&answer, query, &digest),
-            };
-            // A trace that can't be written costs no answer.
-            if self.inner.traces.add(&trace, &records, kept.keep_days, kept.keep_at_most).is_ok() {
-                answer.trace_id = Some(trace_id);
-            }
+            });
+            answer.trace_id = Some(trace_id);
         }
         Ok(answer)
     }
@@ -366,11 +360,13 @@ impl Memory {
 
     /// The latest traces that this caller made, newest first, at most `limit`.
     pub fn traces(&self, principal: &Principal, limit: usize) -> Result<Vec<TraceSummary>> {
+        self.inner.write_traces();
         self.inner.traces.latest(&crate::json::namespace_to_json(&principal.namespace).to_string(), limit)
     }
 
     /// The trace of that id, if this caller made it.
     pub fn trace(&self, principal: &Principal, trace_id: &str) -> Result<Option<TraceSummary>> {
+        self.inner.write_traces();
         let trace = self.inner.traces.get(trace_id)?;
         Ok(trace.filter(|trace| trace.asker == asker(principal)))
     }
@@ -504,16 +500,15 @@ impl Memory {
             _ => json!({ "outcome": "batch", "reason": null, "writes": verdicts }),
         };
         body["policy_version"] = json!(self.inner.policy_version);
-        let trace = TraceSummary {
+        let records: Vec<&str> = written.iter().flatten().map(RecordId::as_str).collect();
+        self.inner.keep_trace(NewTrace {
             trace_id: minted("trc", self.inner.clock.now())?,
             at: self.inner.clock.now(),
-            what: "write".to_owned(),
+            what: "write",
             asker: asker(principal),
-            body,
-        };
-        let records: Vec<&RecordId> = written.iter().flatten().collect();
-        // The write is done; a trace that can't be kept does not undo it.
-        let _ = self.inner.traces.add(&trace, &records, kept.keep_days, kept.keep_at_most);
+            records: records.join(" "),
+            body: body.to_string(),
+        });
         Ok(())
     }
 
@@ -550,6 +545,20 @@ impl Inner {
         }
     }
 
+    /// Keeps a trace, which is written later: what was done is done, and one that can't be written undoes
+    /// nothing.
+    fn keep_trace(&self, trace: NewTrace) {
+        if self.traces.add(trace) {
+            self.write_traces();
+        }
+    }
+
+    /// Writes the traces that wait. Losing them is no failure of what they speak of.
+    fn write_traces(&self) {
+        let kept = &self.policy.traces;
+        let _ = self.traces.write(&self.store, kept.keep_days, kept.keep_at_most);
+    }
+
     fn for_forget(&self) -> forget::Sources<'_> {
         forget::Sources {
             store: &self.store,
@@ -562,6 +571,7 @@ impl Inner {
     /// One round of the background thread. What fails now is tried again at the next.
     fn tick(&self) {
         let _ = self.relay.refresh();
+        self.write_traces();
         if self.relay.backlog(&self.store).is_ok_and(|backlog| backlog >= BACKLOG_MAX) {
             let _ = self.relay.drain(&self.store, &mut |_, _| {});
         }
@@ -604,6 +614,12 @@ impl Inner {
             })
         };
         let _ = pending();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.write_traces();
     }
 }
 

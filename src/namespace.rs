@@ -78,6 +78,16 @@ impl Namespace {
         })
     }
 
+    /// A namespace whose parts were checked before they were stored.
+    pub(crate) fn stored(
+        tenant: String,
+        user: Option<String>,
+        project: Option<String>,
+        agent: Option<String>,
+    ) -> Namespace {
+        Namespace { tenant, user, project, agent }
+    }
+
     /// The tenant.
     pub fn tenant(&self) -> &str {
         &self.tenant

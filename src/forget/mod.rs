@@ -99,7 +99,7 @@ impl Forgotten {
 
 /// What the first transaction of a deletion came to.
 enum Revoked {
-    Erased(Job),
+    Erased(Job, Vec<RecordId>),
     Before(Job),
     Nothing,
     Conflict,
@@ -112,7 +112,10 @@ enum Revoked {
 /// error leaves everything as it was, or the deletion to be finished by repeating it.
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     match revoke(sources, principal, request)? {
-        Revoked::Erased(job) => finish(sources, job),
+        Revoked::Erased(job, records) => {
+            sources.traces.forget(&records)?;
+            finish(sources, job)
+        }
         Revoked::Before(job) if job.state == JobState::Completed => {
             Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
         }
@@ -134,14 +137,19 @@ pub fn forget_all(
 ) -> Result<Vec<Result<Forgotten>>> {
     let revoked: Vec<Result<Revoked>> =
         requests.iter().map(|(principal, request)| revoke(sources, principal, request)).collect();
-    let last = revoked.iter().flatten().filter_map(|revoked| match revoked {
-        Revoked::Erased(job) => Some(job),
-        _ => None,
-    });
-    let cleaned = last.max_by_key(|job| job.seq).cloned().map(|job| finish(sources, job)).transpose()?;
+    let erased = || {
+        revoked.iter().flatten().filter_map(|revoked| match revoked {
+            Revoked::Erased(job, records) => Some((job, records)),
+            _ => None,
+        })
+    };
+    let records: Vec<RecordId> = erased().flat_map(|(_, records)| records.iter().cloned()).collect();
+    sources.traces.forget(&records)?;
+    let last = erased().map(|(job, _)| job).max_by_key(|job| job.seq).cloned();
+    let cleaned = last.map(|job| finish(sources, job)).transpose()?;
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
     {
-        Revoked::Erased(job) => Ok(match &cleaned {
+        Revoked::Erased(job, _) => Ok(match &cleaned {
             Some(Forgotten::Incomplete(receipt)) => {
                 Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, receipt.left.clone()))
             }
@@ -194,15 +202,15 @@ fn revoke(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resu
             finished_at: None,
             body,
         };
+        let records = erased.records.clone();
         erased_now = Some(erased);
-        Ok(Revoked::Erased(job))
+        Ok(Revoked::Erased(job, records))
     })?;
     if let Some(erased) = erased_now {
         sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
         if let Some(number) = sources.store.snapshot()?.number_of(&namespace)? {
             sources.relay.partitions().drop_namespace(number);
         }
-        sources.traces.forget(&erased.records)?;
     }
     Ok(revoked)
 }

@@ -1,24 +1,73 @@
 //! What is kept of a recall: ids, reasons, parts, plan and timings. No text of a memory or a query.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Hit, Query, Recalled};
+use super::{Hit, Part, Query, Recalled};
 use crate::json::namespace_to_json;
 use crate::reason::Reason;
 use crate::record::RecordId;
 
-/// The body of a recall's trace; the projection stands in it as a keyed digest.
-pub fn trace_body(answer: &Recalled, query: &Query, projection_digest: &str) -> Value {
-    json!({
-        "outcome": if answer.hits.is_empty() { "empty" } else { "found" },
-        "reason": answer.reason.map(Reason::code),
-        "task": query.task,
-        "query_characters": query.text.chars().count(),
-        "hits": answer.hits.iter().map(hit).collect::<Vec<_>>(),
-        "left_out": answer.left_out.iter().map(left_out).collect::<Vec<_>>(),
-        "plan": plan(answer),
-        "projection_digest": projection_digest,
-    })
+/// The body of a recall's trace as JSON; the projection stands in it as a keyed digest.
+pub fn trace_body(answer: &Recalled, query: &Query, projection_digest: &str) -> String {
+    let body = Body {
+        outcome: if answer.hits.is_empty() { "empty" } else { "found" },
+        reason: answer.reason.map(Reason::code),
+        task: query.task.as_deref(),
+        query_characters: query.text.chars().count(),
+        hits: answer.hits.iter().map(HitLine::of).collect(),
+        left_out: answer.left_out.iter().map(LeftOut::of).collect(),
+        plan: plan(answer),
+        projection_digest,
+    };
+    serde_json::to_string(&body).expect("strings and numbers can be written")
+}
+
+// Written straight to text: a recall makes one each time, and a tree of values would cost more than the rest.
+#[derive(Serialize)]
+struct Body<'a> {
+    outcome: &'static str,
+    reason: Option<&'static str>,
+    task: Option<&'a str>,
+    query_characters: usize,
+    hits: Vec<HitLine<'a>>,
+    left_out: Vec<LeftOut<'a>>,
+    plan: Value,
+    projection_digest: &'a str,
+}
+
+#[derive(Serialize)]
+struct HitLine<'a> {
+    record_id: &'a str,
+    score: f64,
+    parts: Parts<'a>,
+}
+
+#[derive(Serialize)]
+struct LeftOut<'a> {
+    record_id: &'a str,
+    reason: &'static str,
+}
+
+/// The parts as one object, by name.
+struct Parts<'a>(&'a [Part]);
+
+impl Serialize for Parts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|part| (part.name, part.contribution)))
+    }
+}
+
+impl HitLine<'_> {
+    fn of(hit: &Hit) -> HitLine<'_> {
+        HitLine { record_id: hit.record.record_id.as_str(), score: hit.score, parts: Parts(&hit.parts) }
+    }
+}
+
+impl LeftOut<'_> {
+    fn of((id, reason): &(RecordId, Reason)) -> LeftOut<'_> {
+        LeftOut { record_id: id.as_str(), reason: reason.code() }
+    }
 }
 
 /// What was done to answer, as JSON.
@@ -37,14 +86,4 @@ pub fn plan(answer: &Recalled) -> Value {
         "degraded": plan.degraded.iter().map(|reason| reason.code()).collect::<Vec<_>>(),
         "timings": { "embed_us": plan.timings.embed_us, "gather_us": plan.timings.gather_us, "rank_us": plan.timings.rank_us },
     })
-}
-
-fn hit(hit: &Hit) -> Value {
-    let parts: serde_json::Map<String, Value> =
-        hit.parts.iter().map(|part| (part.name.to_owned(), part.contribution.into())).collect();
-    json!({ "record_id": hit.record.record_id.as_str(), "score": hit.score, "parts": parts })
-}
-
-fn left_out((id, reason): &(RecordId, Reason)) -> Value {
-    json!({ "record_id": id.as_str(), "reason": reason.code() })
 }

@@ -46,7 +46,7 @@ pub use jobs::{Job, JobState};
 pub use models::{ModelId, ModelRow, Standing};
 pub use queue::Waiting;
 pub use snapshot::{Place, Snapshot};
-pub use traces::{TraceStore, TraceSummary};
+pub use traces::{NewTrace, TraceStore, TraceSummary};
 pub use writing::Writing;
 
 use ledger::Ledger;

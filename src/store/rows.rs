@@ -1,7 +1,8 @@
 //! Between rows and records: how a record is read whole, and the checksum that proves it unchanged.
 //! The only place that knows which column holds which field.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
 
 use crate::change::DocId;
 use crate::clock::Timestamp;
@@ -9,32 +10,46 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::record::{Episode, Evidence, MemoryId, MetaValue, Metadata, Record, RecordId, Source};
 
+/// One row for each piece of evidence: one statement is all that most records take.
 const SELECT: &str = "
     SELECT r.record_id, m.memory_id, n.tenant, n.user, n.project, n.agent, r.version, p.record_id,
            r.state, r.kind, r.form, r.cardinality, r.authority, r.sensitivity, r.lifetime,
            r.confidence, r.importance, r.observed_at, r.valid_from, r.expires_at, r.recorded_at,
            r.ended_at, r.reverify, c.subject, c.content, c.metadata, c.session, c.position,
-           c.write_reason, c.read_trigger, c.revision_path, c.checksum
+           c.write_reason, c.read_trigger, c.revision_path, c.checksum,
+           e.source, e.locator, e.speaker, e.observed_at, e.authority,
+           EXISTS (SELECT 1 FROM derivations d WHERE d.record = r.id)
     FROM records r
     JOIN memories m ON m.id = r.memory
     JOIN namespaces n ON n.id = r.namespace
     JOIN contents c ON c.record = r.id
     LEFT JOIN records p ON p.id = r.supersedes
-    WHERE r.id = ?1";
+    LEFT JOIN evidence e ON e.record = r.id
+    WHERE r.id = ?1 ORDER BY e.id";
+const EVIDENCE: usize = 32;
+const IS_DERIVED: usize = 37;
 
 /// Reads one record with all it rests on; none when it does not exist or its content was erased.
 /// The checksum is compared, so damaged content is reported and never returned.
 pub(super) fn record(connection: &Connection, doc: DocId) -> Result<Option<Record>> {
     let mut statement = connection.prepare_cached(SELECT)?;
-    let row =
-        statement.query_row([doc.0 as i64], |row| Ok((read(row), row.get::<_, Vec<u8>>(31)?))).optional()?;
-    let Some((record, stored)) = row else {
+    let mut rows = statement.query([doc.0 as i64])?;
+    let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    let mut record = record?;
-    record.evidence = evidence(connection, doc)?;
-    record.derived_from = derived_from(connection, doc)?;
-    if checksum(&record)[..] != stored[..] {
+    let mut record = read(row)?;
+    let stored: [u8; 16] = row.get(31)?;
+    let is_derived: bool = row.get(IS_DERIVED)?;
+    if row.get_ref(EVIDENCE)? != ValueRef::Null {
+        record.evidence.push(evidence(row)?);
+    }
+    while let Some(row) = rows.next()? {
+        record.evidence.push(evidence(row)?);
+    }
+    if is_derived {
+        record.derived_from = derived_from(connection, doc)?;
+    }
+    if checksum(&record) != stored {
         return Err(Error::Corrupt(format!("record {} does not match its checksum", record.record_id)));
     }
     Ok(Some(record))
@@ -50,7 +65,7 @@ fn read(row: &Row<'_>) -> Result<Record> {
     Ok(Record {
         record_id: RecordId::new(row.get::<_, String>(0)?),
         memory_id: MemoryId::new(row.get::<_, String>(1)?),
-        namespace: Namespace::from_parts(&tenant, user.as_deref(), project.as_deref(), agent.as_deref())?,
+        namespace: Namespace::stored(tenant, user, project, agent),
         version: row.get(6)?,
         supersedes: text(7)?.map(RecordId::new),
         state: code(row, 8)?,
@@ -70,7 +85,7 @@ fn read(row: &Row<'_>) -> Result<Record> {
         reverify_before_effect: row.get(22)?,
         subject: text(23)?,
         content: row.get(24)?,
-        metadata: decode_metadata(&row.get::<_, String>(25)?)?,
+        metadata: decode_metadata(row.get_ref(25)?.as_str().map_err(rusqlite::Error::from)?)?,
         episode: match (session, row.get::<_, Option<u32>>(27)?) {
             (Some(session), Some(position)) => Some(Episode { session, position }),
             _ => None,
@@ -85,7 +100,7 @@ fn read(row: &Row<'_>) -> Result<Record> {
 
 /// Reads a column that holds one of a closed set of words.
 pub(super) fn code<T: std::str::FromStr<Err = Error>>(row: &Row<'_>, column: usize) -> Result<T> {
-    let text: String = row.get(column)?;
+    let text = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
     text.parse().map_err(|_| Error::Corrupt(format!("{text:?} is no word that this version knows")))
 }
 
@@ -93,20 +108,16 @@ fn present(time: Option<Timestamp>) -> Result<Timestamp> {
     time.ok_or_else(|| Error::Corrupt("a record lacks one of its times".to_owned()))
 }
 
-fn evidence(connection: &Connection, doc: DocId) -> Result<Vec<Evidence>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT source, locator, speaker, observed_at, authority FROM evidence WHERE record = ?1 ORDER BY id",
-    )?;
-    let mut rows = statement.query([doc.0 as i64])?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        all.push(Evidence {
-            source: Source { id: row.get(0)?, locator: row.get(1)?, speaker: row.get(2)? },
-            observed_at: Timestamp::from_micros(row.get(3)?)?,
-            authority: code(row, 4)?,
-        });
-    }
-    Ok(all)
+fn evidence(row: &Row<'_>) -> Result<Evidence> {
+    Ok(Evidence {
+        source: Source {
+            id: row.get(EVIDENCE)?,
+            locator: row.get(EVIDENCE + 1)?,
+            speaker: row.get(EVIDENCE + 2)?,
+        },
+        observed_at: Timestamp::from_micros(row.get(EVIDENCE + 3)?)?,
+        authority: code(row, EVIDENCE + 4)?,
+    })
 }
 
 fn derived_from(connection: &Connection, doc: DocId) -> Result<Vec<RecordId>> {
@@ -169,6 +180,9 @@ pub(super) fn encode_metadata(metadata: &Metadata) -> String {
 }
 
 fn decode_metadata(text: &str) -> Result<Metadata> {
+    if text == "{}" {
+        return Ok(Metadata::default());
+    }
     let damaged = || Error::Corrupt("a record's metadata is not flat JSON".to_owned());
     let map: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(text).map_err(|_| damaged())?;

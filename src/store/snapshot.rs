@@ -77,8 +77,7 @@ impl<'s> Snapshot<'s> {
         while let Some(row) = rows.next()? {
             let part = |column: usize| row.get::<_, Option<String>>(column);
             let (user, project, agent) = (part(0)?, part(1)?, part(2)?);
-            let namespace =
-                Namespace::from_parts(root.tenant(), user.as_deref(), project.as_deref(), agent.as_deref())?;
+            let namespace = Namespace::stored(root.tenant().to_owned(), user, project, agent);
             if root.is_wider_than(&namespace) {
                 let revision = Seq(row.get::<_, i64>(4)? as u64);
                 places.push(Place { id: NamespaceId(row.get(3)?), namespace, revision });
@@ -180,6 +179,20 @@ impl<'s> Snapshot<'s> {
             .query_row([doc.0 as i64], |row| row.get(0))
             .optional()?;
         Ok(id.map(RecordId::new))
+    }
+
+    /// The number of the last tombstone; 0 when nothing was ever forgotten.
+    pub(crate) fn last_tombstone(&self) -> Result<i64> {
+        let mut statement = self.connection().prepare_cached("SELECT ifnull(max(id), 0) FROM tombstones")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    /// Whether the record of that id was forgotten.
+    pub(crate) fn is_forgotten(&self, id: &str) -> Result<bool> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM records WHERE record_id = ?1 AND state = 'forgotten'")?;
+        Ok(statement.exists([id])?)
     }
 
     /// The document of a record id, and its namespace; whoever asks.

@@ -1,5 +1,5 @@
-//! Keeps traces of recalls and writes in a file of their own. They are written after the answer, may
-//! be lost in a crash, and hold ids and numbers, never text.
+//! Keeps traces of recalls and writes in a file of their own. They are written after the answer, many at a
+//! time, may be lost in a crash, and hold ids and numbers, never text.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::connection::{self, Journal};
-use super::lock;
+use super::{Store, lock};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::record::RecordId;
@@ -16,8 +16,38 @@ use crate::record::RecordId;
 const TRACES_FILE: &str = "traces.db";
 const FORMAT: u32 = 2;
 
-/// The file of traces.
-pub struct TraceStore(Mutex<Connection>);
+/// After so many traces that wait, whoever adds one writes them all.
+const WAITING_MAX: usize = 256;
+
+/// The file of traces, and those that wait to be written.
+pub struct TraceStore {
+    file: Mutex<File>,
+    waiting: Mutex<Vec<NewTrace>>,
+}
+
+struct File {
+    connection: Connection,
+    /// The last tombstone that was there when traces were written: while none is newer, nothing that waits
+    /// can speak of what was forgotten.
+    last_tombstone: i64,
+}
+
+/// A trace to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewTrace {
+    /// Its id.
+    pub trace_id: String,
+    /// When it was made.
+    pub at: Timestamp,
+    /// `recall` or `write`.
+    pub what: &'static str,
+    /// The namespace that asked, as JSON.
+    pub asker: String,
+    /// The ids of the records that it speaks of, with a space between two.
+    pub records: String,
+    /// Everything else, as JSON.
+    pub body: String,
+}
 
 /// A trace as it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,44 +111,56 @@ impl TraceStore {
             found => return Err(Error::FormatTooNew { found, supported: FORMAT }),
         }
         transaction.commit()?;
-        Ok(TraceStore(Mutex::new(connection)))
+        let file = File { connection, last_tombstone: -1 };
+        Ok(TraceStore { file: Mutex::new(file), waiting: Mutex::default() })
     }
 
-    /// Adds a trace that speaks of these records, and drops what is older or more than is kept.
-    pub fn add(
-        &self,
-        trace: &TraceSummary,
-        records: &[&RecordId],
-        keep_days: u32,
-        keep_at_most: u32,
-    ) -> Result<()> {
-        let mut connection = lock(&self.0);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let records: Vec<&str> = records.iter().map(|record| record.as_str()).collect();
-        transaction
-            .prepare_cached(
+    /// Adds a trace. True when so many wait that they should be written.
+    pub fn add(&self, trace: NewTrace) -> bool {
+        let mut waiting = lock(&self.waiting);
+        waiting.push(trace);
+        waiting.len() >= WAITING_MAX
+    }
+
+    /// Writes what waits, but for what speaks of records that were forgotten meanwhile, by whichever
+    /// process; and drops what is older or more than is kept.
+    pub fn write(&self, store: &Store, keep_days: u32, keep_at_most: u32) -> Result<()> {
+        let mut file = lock(&self.file);
+        let mut batch = std::mem::take(&mut *lock(&self.waiting));
+        let Some(newest) = batch.iter().map(|trace| trace.at).max() else { return Ok(()) };
+        let last_tombstone = store.snapshot()?.last_tombstone()?;
+        if last_tombstone != file.last_tombstone {
+            let gone = forgotten(store, &batch)?;
+            batch.retain(|trace| !names(&trace.records, &gone));
+        }
+        let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut insert = transaction.prepare_cached(
                 "INSERT INTO traces (trace_id, at, what, asker, records, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                trace.trace_id,
-                trace.at.as_micros(),
-                trace.what,
-                trace.asker,
-                records.join(" "),
-                trace.body.to_string()
-            ])?;
+            )?;
+            for trace in &batch {
+                let NewTrace { trace_id, at, what, asker, records, body } = trace;
+                insert.execute(params![trace_id, at.as_micros(), what, asker, records, body])?;
+            }
+        }
         let row = transaction.last_insert_rowid();
-        let oldest = trace.at.plus_seconds(-i64::from(keep_days) * 86_400);
+        let oldest = newest.plus_seconds(-i64::from(keep_days) * 86_400);
         transaction
             .prepare_cached("DELETE FROM traces WHERE at < ?1 OR id <= ?2")?
             .execute(params![oldest.as_micros(), row - i64::from(keep_at_most)])?;
         transaction.commit()?;
+        // Whoever forgot something between the look and the commit did not find these traces.
+        if store.snapshot()?.last_tombstone()? != last_tombstone {
+            let gone: Vec<RecordId> = forgotten(store, &batch)?.into_iter().map(RecordId::new).collect();
+            erase(&mut file.connection, &gone)?;
+        }
+        file.last_tombstone = last_tombstone;
         Ok(())
     }
 
     /// The trace with that id.
     pub fn get(&self, trace_id: &str) -> Result<Option<TraceSummary>> {
-        let connection = lock(&self.0);
+        let connection = &lock(&self.file).connection;
         let mut statement = connection
             .prepare_cached("SELECT trace_id, at, what, asker, body FROM traces WHERE trace_id = ?1")?;
         let mut rows = statement.query([trace_id])?;
@@ -127,7 +169,7 @@ impl TraceStore {
 
     /// The latest traces of one asker, newest first, at most `limit`.
     pub fn latest(&self, asker: &str, limit: usize) -> Result<Vec<TraceSummary>> {
-        let connection = lock(&self.0);
+        let connection = &lock(&self.file).connection;
         let mut statement = connection.prepare_cached(
             "SELECT trace_id, at, what, asker, body FROM traces WHERE asker = ?1 ORDER BY id DESC LIMIT ?2",
         )?;
@@ -139,28 +181,52 @@ impl TraceStore {
         Ok(latest)
     }
 
-    /// Drops every trace that speaks of one of these records.
+    /// Drops every trace that speaks of one of these records, written or waiting.
     pub fn forget(&self, records: &[RecordId]) -> Result<u64> {
-        let mut connection = lock(&self.0);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let forgotten: HashSet<&str> = records.iter().map(RecordId::as_str).collect();
-        let mut named = Vec::new();
-        {
-            let mut statement = transaction.prepare_cached("SELECT id, records FROM traces")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let records = row.get_ref(1)?.as_str().map_err(|_| corrupt())?;
-                if records.split(' ').any(|record| forgotten.contains(record)) {
-                    named.push(row.get::<_, i64>(0)?);
-                }
+        let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
+        // The file's lock first: nothing that waits may be on its way into it.
+        let mut file = lock(&self.file);
+        lock(&self.waiting).retain(|trace| !names(&trace.records, &gone));
+        erase(&mut file.connection, records)
+    }
+}
+
+/// Whether a list of ids holds one of these.
+fn names(records: &str, gone: &HashSet<String>) -> bool {
+    !gone.is_empty() && records.split(' ').any(|record| gone.contains(record))
+}
+
+/// Which of the records that these traces speak of have been forgotten.
+fn forgotten(store: &Store, traces: &[NewTrace]) -> Result<HashSet<String>> {
+    let snapshot = store.snapshot()?;
+    let ids: HashSet<&str> = traces.iter().flat_map(|trace| trace.records.split(' ')).collect();
+    let mut gone = HashSet::new();
+    for id in ids {
+        if snapshot.is_forgotten(id)? {
+            gone.insert(id.to_owned());
+        }
+    }
+    Ok(gone)
+}
+
+fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<u64> {
+    let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut named = Vec::new();
+    {
+        let mut statement = transaction.prepare_cached("SELECT id, records FROM traces")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if names(row.get_ref(1)?.as_str().map_err(|_| corrupt())?, &gone) {
+                named.push(row.get::<_, i64>(0)?);
             }
         }
-        for trace in &named {
-            transaction.prepare_cached("DELETE FROM traces WHERE id = ?1")?.execute([trace])?;
-        }
-        transaction.commit()?;
-        Ok(named.len() as u64)
     }
+    for trace in &named {
+        transaction.prepare_cached("DELETE FROM traces WHERE id = ?1")?.execute([trace])?;
+    }
+    transaction.commit()?;
+    Ok(named.len() as u64)
 }
 
 fn summary(row: &rusqlite::Row<'_>) -> Result<TraceSummary> {

@@ -264,3 +264,28 @@ fn nobody_forgets_or_learns_of_what_lies_above_their_clearance() {
     assert!(matches!(world.forget(&mei, Selector::Everything), Forgotten::Done(_)));
     assert_eq!(world.listed(&cleared).len(), 0);
 }
+
+#[test]
+fn a_trace_that_waits_to_be_written_does_not_outlive_what_it_speaks_of() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let written = world.say(&mei, None, "the ferry leaves at noon", "chat");
+    let kept = world.say(&mei, None, "the ferry is red", "log");
+    // Another process answers, and keeps its trace for later; then this one forgets.
+    let another = world.open_another();
+    for record in [&written, &kept] {
+        let answer = another.recall(&mei, &Query { limit: Some(1), ..Query::new("ferry") }).unwrap();
+        assert_eq!(answer.hits.len(), 1, "{record:?}");
+    }
+    let both = another.recall(&mei, &Query::new("ferry")).unwrap();
+    assert_eq!(both.hits.len(), 2);
+    world.forget_memory(&mei, &written.memory_id);
+    let later = another.recall(&mei, &Query::new("ferry")).unwrap();
+    for memory in [&another, world.memory()] {
+        let traces = memory.traces(&mei, 100).unwrap();
+        let text = format!("{traces:?}");
+        assert!(!text.contains(written.record_id.as_str()), "{text}");
+        assert!(text.contains(later.trace_id.as_deref().unwrap()));
+    }
+    assert!(world.memory().trace(&mei, both.trace_id.as_deref().unwrap()).unwrap().is_none());
+}
