@@ -5,11 +5,12 @@
 //! [`keyword`] index has them on the disk. A search walks partitions that the caller may see and nothing
 //! else, so its cost and its scores follow those alone.
 
+pub mod block;
 pub mod bm25;
-pub mod exact;
 pub mod keyword;
 mod partition;
 pub mod words;
 
-pub use partition::{Added, Entry, Partition, VectorBlock, hash_of_words, subject_hash, subject_words};
+pub use block::VectorBlock;
+pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
 pub use words::Words;

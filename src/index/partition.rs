@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::block::VectorBlock;
 use super::bm25::Collection;
 use super::words::{Words, key};
 use crate::change::{Columns, DocId, NamespaceId, Seq};
@@ -22,6 +23,8 @@ pub struct Entry {
     pub columns: Columns,
     /// See [`subject_hash`].
     pub subject: u64,
+    /// Where it lives.
+    pub namespace: NamespaceId,
     /// Whether it is in force. A slot is never moved, so what went out of force keeps its own.
     pub in_force: bool,
 }
@@ -35,19 +38,6 @@ pub struct Added {
     pub words: Vec<(u64, u16)>,
     /// Its vectors, for the model of the block.
     pub vectors: Vec<Vec<f32>>,
-}
-
-/// The vectors of a partition, contiguous, in the order of slots.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct VectorBlock {
-    /// The number of the model that made them.
-    pub model: u32,
-    /// The width of each.
-    pub dims: usize,
-    /// The slot whose vector each row is; a long text has several rows.
-    pub owners: Vec<u32>,
-    /// The rows.
-    pub rows: Vec<f32>,
 }
 
 /// One namespace, or several as one, at one moment. Cloning is cheap: the parts are shared until one
@@ -124,7 +114,7 @@ impl Partition {
 
     /// Takes on the vectors of this same moment.
     pub fn set_vectors(&mut self, vectors: VectorBlock) {
-        debug_assert!(vectors.owners.is_sorted());
+        debug_assert!(vectors.owners().is_sorted());
         self.vectors = Some(Arc::new(vectors));
     }
 
@@ -169,7 +159,8 @@ impl Partition {
             self.totals[one.entry.columns.sensitivity as usize].add(one.entry.columns.terms);
             Arc::make_mut(&mut self.words).add(slot, &one.words);
             if let Some(vectors) = &mut self.vectors {
-                Arc::make_mut(vectors).push(slot, &one.vectors);
+                let block = Arc::make_mut(vectors);
+                one.vectors.iter().for_each(|vector| block.push(slot, vector));
             }
         }
         true
@@ -177,33 +168,8 @@ impl Partition {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        let vectors = self.vectors.as_ref().map_or(0, |block| block.rows.len() * 4 + block.owners.len() * 4);
+        let vectors = self.vectors.as_ref().map_or(0, |block| block.bytes());
         self.entries.len() * size_of::<Entry>() + self.words.bytes() + vectors
-    }
-}
-
-impl VectorBlock {
-    /// The rows of a slot.
-    pub fn rows_of(&self, slot: usize) -> impl Iterator<Item = &[f32]> {
-        let from = self.owners.partition_point(|owner| (*owner as usize) < slot);
-        let until = self.owners.partition_point(|owner| *owner as usize <= slot);
-        self.rows[from * self.dims..until * self.dims].chunks_exact(self.dims.max(1))
-    }
-
-    /// What a forgotten record meant stays in no memory of this process either.
-    fn blank(&mut self, slots: &[usize]) {
-        for slot in slots {
-            let from = self.owners.partition_point(|owner| (*owner as usize) < *slot);
-            let until = self.owners.partition_point(|owner| *owner as usize <= *slot);
-            self.rows[from * self.dims..until * self.dims].fill(0.0);
-        }
-    }
-
-    fn push(&mut self, slot: u32, vectors: &[Vec<f32>]) {
-        for vector in vectors.iter().filter(|vector| vector.len() == self.dims) {
-            self.owners.push(slot);
-            self.rows.extend_from_slice(vector);
-        }
     }
 }
 
@@ -248,7 +214,7 @@ mod tests {
             importance: 0.5,
             terms: 3,
         };
-        Entry { columns, subject: 0, in_force: true }
+        Entry { columns, subject: 0, namespace: NamespaceId(1), in_force: true }
     }
 
     fn added(doc: u64) -> Added {
@@ -259,12 +225,9 @@ mod tests {
     fn partition() -> Partition {
         let words = Words::new((0..9).map(|slot| (key(b"tea"), slot, 1)).collect());
         let mut partition = Partition::new(Seq(1), vec![NamespaceId(1)], (1..10).map(entry).collect(), words);
-        partition.set_vectors(VectorBlock {
-            model: 1,
-            dims: 2,
-            owners: (0..9).collect(),
-            rows: (0..18).map(|at| (at / 2 + 1) as f32).collect(),
-        });
+        let mut block = VectorBlock::new(1, 2, false);
+        (0..9u32).for_each(|slot| block.push(slot, &[slot as f32 + 1.0; 2]));
+        partition.set_vectors(block);
         partition
     }
 
@@ -283,8 +246,9 @@ mod tests {
         assert_eq!(partition.collection(Sensitivity::Internal).documents, 10);
         assert_eq!(partition.collection(Sensitivity::Public).documents, 0);
         let block = partition.vectors().unwrap();
-        assert_eq!(block.rows_of(1).collect::<Vec<_>>(), [[0.0, 0.0]], "what is gone is blank");
-        assert_eq!(block.rows_of(10).collect::<Vec<_>>(), [[13.0, 13.0]]);
+        let rows = |slot| block.full_rows_of(slot).unwrap().collect::<Vec<_>>();
+        assert_eq!(rows(1), [[0.0, 0.0]], "what is gone is blank");
+        assert_eq!(rows(10), [[13.0, 13.0]]);
         assert_eq!(partition.words().postings(key(b"tea")).count(), 11);
     }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::answer::LEFT_OUT_MAX;
 use super::plan::Ground;
 use super::query::LIMIT_MAX;
-use super::score::Scored;
+use super::score::{Ranking, Scored};
 use super::{Group, Hit, Mode, Query, Shown, Sources};
 use crate::error::{Error, Result};
 use crate::gate::Policy;
@@ -49,14 +49,14 @@ pub(super) fn choose(
     snapshot: &Snapshot<'_>,
     principal: &Principal,
     ground: &Ground,
-    ranked: Vec<Scored>,
+    mut ranking: Ranking<'_>,
     query: &Query,
 ) -> Result<Chosen> {
     let policy = sources.policy;
     let limit = query.limit.unwrap_or(policy.recall.limit);
     let alone = query.mode != Mode::Hybrid || ground.asked.vector.is_none();
     let floor = if alone { policy.recall.floor * ALONE } else { policy.recall.floor };
-    let mut picking = Picking::new(policy, ground, limit, quota(policy, ground, &ranked, limit, floor));
+    let mut picking = Picking::new(policy, ground, limit, quota(policy, &ranking, limit, floor));
     let mut left_out = Vec::new();
     let mut leave = |doc, reason| -> Result<()> {
         if left_out.len() < LEFT_OUT_MAX
@@ -67,7 +67,7 @@ pub(super) fn choose(
         Ok(())
     };
     let mut read = 0;
-    for scored in ranked {
+    while let Some(scored) = ranking.next(snapshot)? {
         if picking.picked.len() >= limit {
             // Named only where somebody wants to know: it takes a look into the store for each.
             if !query.explain {
@@ -193,12 +193,9 @@ impl<'g> Picking<'g> {
 }
 
 /// How many of one kind may be taken before others had their turn; where there is one kind, all.
-fn quota(policy: &Policy, ground: &Ground, ranked: &[Scored], limit: usize, floor: f64) -> usize {
-    let most = limit.min(LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE;
-    let kind = |scored: &Scored| ground.regions[scored.region].partition.entries()[scored.slot].columns.kind;
-    let mut kinds = ranked.iter().filter(|scored| scored.relevance >= floor).take(most).map(kind);
-    let first = kinds.next();
-    let one_kind = kinds.all(|kind| Some(kind) == first);
+fn quota(policy: &Policy, ranking: &Ranking<'_>, limit: usize, floor: f64) -> usize {
+    let kinds = ranking.kinds(limit.min(LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE, floor);
+    let one_kind = kinds.iter().all(|kind| *kind == kinds[0]);
     if one_kind { limit } else { ((limit as f64 * policy.recall.kind_share).ceil() as usize).max(1) }
 }
 
@@ -234,15 +231,20 @@ fn same_meaning(ground: &Ground, a: &Resolved, b: &Resolved) -> bool {
     if ground.asked.vector.is_none() {
         return false;
     }
-    let vector = |one: &Resolved| {
-        let block = ground.regions[one.scored.region].partition.vectors()?;
-        block.rows_of(one.scored.slot).next()
-    };
     let related = ground.asked.calibration.related;
-    match (vector(a), vector(b)) {
+    match (first_vector(ground, a), first_vector(ground, b)) {
         (Some(a), Some(b)) => dot_f32(a, b) >= related + SAME_MEANING * (1.0 - related),
         _ => false,
     }
+}
+
+/// A record's first vector: from memory, or as it was read when the record was scored.
+fn first_vector<'g>(ground: &'g Ground, one: &'g Resolved) -> Option<&'g [f32]> {
+    if let Some(read) = &one.scored.vector {
+        return Some(read);
+    }
+    let block = ground.regions[one.scored.region].partition.vectors()?;
+    block.full_rows_of(one.scored.slot)?.next()
 }
 
 /// Puts records about one subject together, the one that prevails first, and what the caller's own

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use super::plan::{Ground, Region};
 use super::{Mode, Query};
+use crate::index::block::{NONE, PARALLEL_ROWS};
 use crate::index::bm25::{self, Collection};
-use crate::index::{Entry, exact, hash_of_words, subject_words, words};
+use crate::index::{Entry, hash_of_words, subject_words, words};
 use crate::text::query_terms;
 
 /// The most words of a query that are looked up; more are cut off.
@@ -20,8 +21,10 @@ pub(super) struct Found {
     pub by_words: bool,
     /// How relevant the query's words make the record: in [0, 1), see [`bm25::relevance`].
     pub keyword: Vec<Vec<f32>>,
-    /// The best cosine of the record's vectors; [`exact::NONE`] without one.
+    /// The best cosine of the record's vectors, as near as its region says; [`NONE`] without one.
     pub cosine: Vec<Vec<f32>>,
+    /// How far the cosines of a region may be off; 0: not at all.
+    pub slack: Vec<f32>,
     /// Whether the query names the record's subject.
     pub subject: Vec<Vec<bool>>,
 }
@@ -44,13 +47,13 @@ pub(super) fn gather(ground: &Ground, query: &Query) -> Found {
     let terms: Vec<String> = if by_words { query_terms(&query.text) } else { Vec::new() };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
     let rows: usize = ground.regions.iter().map(|region| region.partition.entries().len()).sum();
-    let (keyword, cosine) = if rows < exact::PARALLEL_ROWS {
+    let (keyword, (cosine, slack)) = if rows < PARALLEL_ROWS {
         // Waking another thread would take longer than the work.
         (keyword(ground, terms), cosines(ground))
     } else {
         rayon::join(|| keyword(ground, terms), || cosines(ground))
     };
-    Found { by_words, keyword, cosine, subject: subjects(ground, query) }
+    Found { by_words, keyword, cosine, slack, subject: subjects(ground, query) }
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the
@@ -90,12 +93,12 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
     scores
 }
 
-fn cosines(ground: &Ground) -> Vec<Vec<f32>> {
+fn cosines(ground: &Ground) -> (Vec<Vec<f32>>, Vec<f32>) {
     let scan = |region: &Region| match (&ground.asked.vector, region.partition.vectors()) {
-        (Some(query), Some(block)) => exact::scan(&region.partition, block, query, &region.allowed),
-        _ => vec![exact::NONE; region.partition.entries().len()],
+        (Some(query), Some(block)) => block.scan(query, &region.allowed),
+        _ => (vec![NONE; region.partition.entries().len()], 0.0),
     };
-    ground.regions.iter().map(scan).collect()
+    ground.regions.iter().map(scan).unzip()
 }
 
 /// Which records have a subject whose words stand in the query, in order and side by side.

@@ -74,8 +74,8 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     }
     let found = gather::gather(&ground, query);
     let gathered = Instant::now();
-    let ranked = score::rank(sources, &ground, &found);
-    let chosen = choose::choose(sources, &snapshot, principal, &ground, ranked, query)?;
+    let ranking = score::rank(sources, &ground, &found);
+    let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;
     let (projection, hits, over_budget) = project::project(sources.policy, chosen.hits, query);
     let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, ground.into_plan(query));
     answer.plan.timings = Timings {

@@ -97,7 +97,7 @@ pub(super) fn plan<'s>(
     let below = scope.root().map(|root| (root, Area::Below(root)));
     let named = places.iter().map(|place| (&place.namespace, Area::Own(place)));
     for (namespace, area) in below.into_iter().chain(named) {
-        let partition = sources.relay.partitions().at(&snapshot, &view, area, model.as_ref())?;
+        let partition = sources.relay.partitions().at(&snapshot, &view, area, model.as_ref(), query.exact)?;
         let meets = meeting(&snapshot, partition.members(), &query.filter)?;
         let mut allowed_count = 0;
         let mut is_allowed = |entry: &Entry| {
@@ -172,7 +172,7 @@ pub(super) fn obstacle(
 impl Region {
     /// Whether a record that may be considered has no vector, so that its words alone can find it.
     fn lacks_vectors(&self) -> bool {
-        let owners = self.partition.vectors().map_or(&[][..], |block| &block.owners);
+        let owners = self.partition.vectors().map_or(&[][..], |block| block.owners());
         let mut owners = owners.iter().peekable();
         self.allowed.iter().enumerate().any(|(slot, allowed)| {
             while owners.next_if(|owner| (**owner as usize) < slot).is_some() {}
@@ -182,9 +182,8 @@ impl Region {
 
     /// Whether a record has a vector.
     pub(super) fn has_vector(&self, doc: DocId) -> bool {
-        let rows =
-            |slot: usize| self.partition.vectors().is_some_and(|block| block.rows_of(slot).next().is_some());
-        self.partition.slot(doc).is_some_and(rows)
+        let has = |slot: usize| self.partition.vectors().is_some_and(|block| block.has(slot));
+        self.partition.slot(doc).is_some_and(has)
     }
 }
 

@@ -6,14 +6,18 @@
 //! order, so a score is the sum of its contributions to the last bit.
 
 use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use super::gather::Found;
 use super::plan::Ground;
 use super::{Part, Sources};
 use crate::change::{Columns, DocId};
+use crate::error::Result;
 use crate::gate::policy::RecallPolicy;
-use crate::index::exact;
+use crate::index::block::NONE;
 use crate::record::{Form, Kind};
+use crate::simd::dot_f32;
+use crate::store::Snapshot;
 use crate::trust::Authority;
 
 /// The grid that contributions lie on.
@@ -28,39 +32,125 @@ pub(super) struct Scored {
     pub score: f64,
     /// What the words and the meaning say together: what the floor looks at.
     pub relevance: f64,
+    /// Its first vector, if it had to be read from the store.
+    pub vector: Option<Vec<f32>>,
     /// What the score was made of; see [`parts_of`].
     matched: Match,
 }
 
-/// Scores every allowed record that any search found, best first. Ties go to the older document, so the
-/// order is total.
-pub(super) fn rank(sources: Sources<'_>, ground: &Ground, found: &Found) -> Vec<Scored> {
+/// Scores every allowed record that any search found. Ties go to the older document, so the order is total.
+pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Found) -> Ranking<'a> {
     let policy = &sources.policy.recall;
     let mut candidates = Vec::new();
     for (region, here) in ground.regions.iter().enumerate() {
-        for (slot, entry) in here.partition.entries().iter().enumerate() {
-            if !here.allowed[slot] {
+        for (slot, allowed) in here.allowed.iter().enumerate() {
+            if !allowed {
                 continue;
             }
             let matched = Match::of(ground, found, region, slot);
             if !matched.is_nothing() {
-                let strength = matched.strength(policy);
-                candidates.push(Candidate { strength, doc: entry.columns.doc, region, slot });
+                let doc = here.partition.entries()[slot].columns.doc;
+                candidates.push(Candidate { strength: matched.strength(policy), doc, region, slot });
             }
         }
     }
     keep_best(&mut candidates, policy.candidates);
     let shares = Shares::of(policy, found.by_words, ground.asked.vector.is_some());
-    let score = |Candidate { doc, region, slot, .. }: Candidate| {
-        let columns = &ground.regions[region].partition.entries()[slot].columns;
-        let matched = Match::of(ground, found, region, slot);
-        let parts = parts(&matched, columns, policy, columns_age(columns, sources.now));
-        let score = parts.iter().map(|part| part.contribution).sum();
-        Scored { region, slot, doc, score, relevance: matched.relevance(shares), matched }
+    let mut ranking = Ranking { sources, ground, found, shares, heap: BinaryHeap::new() };
+    let ranked = |Candidate { doc, region, slot, .. }: Candidate| Ranked {
+        is_exact: found.slack[region] == 0.0 || found.cosine[region][slot] == NONE,
+        scored: ranking.scored(region, slot, doc, Match::of(ground, found, region, slot)),
     };
-    let mut ranked: Vec<Scored> = candidates.into_iter().map(score).collect();
-    ranked.sort_by(order);
-    ranked
+    let all: Vec<Ranked> = candidates.into_iter().map(ranked).collect();
+    ranking.heap = all.into();
+    ranking
+}
+
+/// Scored documents, best first. Where vectors were compared by rounded numbers, a score is first what it can
+/// be at most; it is worked out in full only when that is enough to come next, so the order is the one of
+/// the full scores, and few vectors are read from the store.
+pub(super) struct Ranking<'a> {
+    sources: Sources<'a>,
+    ground: &'a Ground,
+    found: &'a Found,
+    shares: Shares,
+    heap: BinaryHeap<Ranked>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Ranked {
+    scored: Scored,
+    is_exact: bool,
+}
+
+impl Eq for Ranked {}
+
+impl Ord for Ranked {
+    /// The greatest comes next: of equal scores those that may still fall, then the older.
+    fn cmp(&self, other: &Ranked) -> Ordering {
+        let by_score = self.scored.score.total_cmp(&other.scored.score);
+        by_score.then(other.is_exact.cmp(&self.is_exact)).then(other.scored.doc.cmp(&self.scored.doc))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Ranked) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ranking<'_> {
+    /// The next best document; none when there are no more.
+    pub(super) fn next(&mut self, snapshot: &Snapshot<'_>) -> Result<Option<Scored>> {
+        while let Some(ranked) = self.heap.pop() {
+            if ranked.is_exact {
+                return Ok(Some(ranked.scored));
+            }
+            let exact = self.exact(snapshot, ranked.scored)?;
+            self.heap.push(exact);
+        }
+        Ok(None)
+    }
+
+    /// What kinds the best so many are of, as far as the scores are known, that reach a floor.
+    pub(super) fn kinds(&self, most: usize, floor: f64) -> Vec<Kind> {
+        let mut best: Vec<&Ranked> =
+            self.heap.iter().filter(|ranked| ranked.scored.relevance >= floor).collect();
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        let kind = |ranked: &&Ranked| self.columns(ranked.scored.region, ranked.scored.slot).kind;
+        best.iter().take(most).map(kind).collect()
+    }
+
+    /// Scores a document by its vectors as the store has them.
+    fn exact(&self, snapshot: &Snapshot<'_>, scored: Scored) -> Result<Ranked> {
+        let (region, slot, doc) = (scored.region, scored.slot, scored.doc);
+        let (mut cosine, mut first) = (NONE, None);
+        if let (Some(query), Some(model)) = (&self.ground.asked.vector, &self.ground.model) {
+            let namespace = self.ground.regions[region].partition.entries()[slot].namespace;
+            snapshot.numbers_of(model, namespace, doc, |numbers| {
+                cosine = cosine.max(dot_f32(query, numbers));
+                first.get_or_insert_with(|| numbers.to_vec());
+            })?;
+        }
+        let matched = Match {
+            semantic: relevance(self.ground, cosine),
+            ..Match::of(self.ground, self.found, region, slot)
+        };
+        let scored = Scored { vector: first, ..self.scored(region, slot, doc, matched) };
+        Ok(Ranked { scored, is_exact: true })
+    }
+
+    fn scored(&self, region: usize, slot: usize, doc: DocId, matched: Match) -> Scored {
+        let columns = self.columns(region, slot);
+        let policy = &self.sources.policy.recall;
+        let parts = parts(&matched, columns, policy, columns_age(columns, self.sources.now));
+        let score = parts.iter().map(|part| part.contribution).sum();
+        Scored { region, slot, doc, score, relevance: matched.relevance(self.shares), vector: None, matched }
+    }
+
+    fn columns(&self, region: usize, slot: usize) -> &Columns {
+        &self.ground.regions[region].partition.entries()[slot].columns
+    }
 }
 
 /// A record that might be scored: no more than it takes to choose, since there may be very many.
@@ -98,7 +188,8 @@ impl Match {
     fn of(ground: &Ground, found: &Found, region: usize, slot: usize) -> Match {
         Match {
             keyword: f64::from(found.keyword[region][slot]),
-            semantic: relevance(ground, found.cosine[region][slot]),
+            // At most: what is rounded may be as much as this.
+            semantic: relevance(ground, found.cosine[region][slot] + found.slack[region]),
             subject: found.subject[region][slot],
         }
     }
@@ -142,7 +233,7 @@ impl Shares {
 }
 
 fn relevance(ground: &Ground, cosine: f32) -> f64 {
-    if cosine == exact::NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) }
+    if cosine == NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) }
 }
 
 fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {

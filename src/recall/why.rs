@@ -47,10 +47,16 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
         }
     }
     let found = gather::gather(&ground, query);
-    let ranked = score::rank(sources, &ground, &found);
-    let scored = ranked.iter().find(|scored| scored.doc == doc).map(|scored| scored.score);
+    let mut ranking = score::rank(sources, &ground, &found);
+    let mut scored = None;
+    while let Some(next) = ranking.next(&snapshot)? {
+        if next.doc == doc {
+            scored = Some(next.score);
+        }
+    }
+    let ranking = score::rank(sources, &ground, &found);
     let explained = Query { explain: true, ..query.clone() };
-    let left_out = choose::choose(sources, &snapshot, principal, &ground, ranked, &explained)?.left_out;
+    let left_out = choose::choose(sources, &snapshot, principal, &ground, ranking, &explained)?.left_out;
     let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);
     let unnamed = || match scored {
         // Of what was ranked, only so many are named.

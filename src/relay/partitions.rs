@@ -58,13 +58,15 @@ struct Slot {
 }
 
 impl Partitions {
-    /// The partition of an area as the snapshot has it, with its vectors if a model is named.
+    /// The partition of an area as the snapshot has it, with its vectors if a model is named; with `exact`
+    /// all of them in full, for this once.
     pub fn at(
         &self,
         snapshot: &Snapshot<'_>,
         view: &View,
         area: Area<'_>,
         model: Option<&ModelRow>,
+        exact: bool,
     ) -> Result<Partition> {
         let now = match area {
             Area::Own(place) => place.revision,
@@ -79,7 +81,7 @@ impl Partitions {
         let source = Source { snapshot, view, area, now };
         if held.as_ref().is_some_and(|kept| kept.at() > now) {
             // A newer one was made for a later snapshot; what this snapshot saw is loaded for it alone.
-            return source.with_vectors(source.load()?, model);
+            return source.with_vectors(source.load()?, model, exact);
         }
         let (mut partition, mut changed) = match held.take() {
             Some(kept) if kept.at() == now => (kept, false),
@@ -87,13 +89,16 @@ impl Partitions {
             None => (source.load()?, true),
         };
         if let Some(model) = model
-            && partition.vectors().is_none_or(|block| block.model != model.id.0)
+            && partition.vectors().is_none_or(|block| block.model() != model.id.0)
         {
-            partition = source.with_vectors(partition, Some(model))?;
+            partition = source.with_vectors(partition, Some(model), false)?;
             changed = true;
         }
         *held = Some(partition.clone());
         drop(held);
+        if exact && partition.vectors().is_some_and(|block| !block.is_full()) {
+            return source.with_vectors(partition, model, true);
+        }
         if changed {
             self.weigh(&key, partition.bytes());
         }
@@ -161,19 +166,20 @@ impl Source<'_> {
     fn load(&self) -> Result<Partition> {
         let members = self.members()?;
         let mut subjects = HashMap::new();
-        let mut columns: Vec<Columns> = Vec::new();
+        let mut columns: Vec<(NamespaceId, Columns)> = Vec::new();
         for member in &members {
             self.snapshot.subjects(*member, |doc, subject| {
                 subjects.insert(doc, subject_hash(subject));
             })?;
-            columns.extend(self.snapshot.columns(*member)?);
+            columns.extend(self.snapshot.columns(*member)?.into_iter().map(|columns| (*member, columns)));
         }
         if members.len() > 1 {
-            columns.sort_unstable_by_key(|columns| columns.doc);
+            columns.sort_unstable_by_key(|(_, columns)| columns.doc);
         }
-        let entry = |columns: Columns| Entry {
+        let entry = |(namespace, columns): (NamespaceId, Columns)| Entry {
             subject: subjects.get(&columns.doc).copied().unwrap_or(0),
             columns,
+            namespace,
             in_force: true,
         };
         let entries: Vec<Entry> = columns.into_iter().map(entry).collect();
@@ -240,28 +246,28 @@ impl Source<'_> {
         Ok(counts.into_iter().map(|(term, count)| (term, clamped(count))).collect())
     }
 
-    fn with_vectors(&self, mut partition: Partition, model: Option<&ModelRow>) -> Result<Partition> {
+    fn with_vectors(
+        &self,
+        mut partition: Partition,
+        model: Option<&ModelRow>,
+        all_full: bool,
+    ) -> Result<Partition> {
         let Some(model) = model else { return Ok(partition) };
-        // Found in the order of members and documents; kept in the order of slots.
-        let mut found: Vec<(u32, usize)> = Vec::new();
-        let mut rows: Vec<f32> = Vec::new();
+        let mut block = VectorBlock::new(model.id.0, model.dims, all_full);
+        let mut numbers = Vec::with_capacity(model.dims);
         for member in partition.members() {
             self.snapshot.vectors(model.id, *member, |doc, bytes| {
                 if let Some(slot) = partition.slot(doc) {
-                    found.push((slot as u32, rows.len()));
-                    push_numbers(&mut rows, bytes, model.dims)?;
+                    numbers.clear();
+                    push_numbers(&mut numbers, bytes, model.dims)?;
+                    block.push(slot as u32, &numbers);
                 }
                 Ok(())
             })?;
         }
-        if !found.is_sorted() {
-            found.sort_unstable();
-            let sorted =
-                found.iter().flat_map(|(_, from)| &rows[*from..from + model.dims]).copied().collect();
-            rows = sorted;
-        }
-        let owners = found.into_iter().map(|(slot, _)| slot).collect();
-        partition.set_vectors(VectorBlock { model: model.id.0, dims: model.dims, owners, rows });
+        // Found in the order of members and documents; kept in the order of slots.
+        block.sort();
+        partition.set_vectors(block);
         Ok(partition)
     }
 
@@ -290,7 +296,7 @@ impl Source<'_> {
         let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();
         let came: BTreeSet<(DocId, NamespaceId)> =
             changes.iter().filter_map(|change| Some((change.added?, change.namespace))).collect();
-        let model = partition.vectors().map(|block| (ModelId(block.model), block.dims));
+        let model = partition.vectors().map(|block| (ModelId(block.model()), block.dims()));
         let mut added = Vec::new();
         for (doc, namespace) in came {
             let Some(columns) = self.snapshot.columns_of(doc)? else {
@@ -306,7 +312,7 @@ impl Source<'_> {
                     Ok(())
                 })?;
             }
-            let entry = Entry { columns, subject, in_force: true };
+            let entry = Entry { columns, subject, namespace, in_force: true };
             added.push(Added { entry, words: self.counted(doc)?, vectors });
         }
         match partition.advance(self.now, &removed, &added) {

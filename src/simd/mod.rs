@@ -27,6 +27,7 @@ mod math;
 mod product;
 mod quantise;
 mod rows;
+mod scan;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -41,3 +42,4 @@ pub use level::Level;
 pub use product::product;
 pub use quantise::{Activations, GROUP_ROWS, Int8Matrix, MAX_COLUMNS};
 pub use rows::{add_layer_norm, gelu, layer_norm};
+pub use scan::dot_i8_rows_at;

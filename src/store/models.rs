@@ -244,6 +244,26 @@ impl Snapshot<'_> {
         Ok(())
     }
 
+    /// Calls `each` for every vector of one document, in the order of its text, as numbers.
+    pub fn numbers_of(
+        &self,
+        model: &ModelRow,
+        namespace: NamespaceId,
+        doc: DocId,
+        mut each: impl FnMut(&[f32]),
+    ) -> Result<()> {
+        let mut numbers = Vec::with_capacity(model.dims);
+        self.vectors_of(model.id, namespace, doc, |_, bytes| {
+            let (words, rest) = bytes.as_chunks::<4>();
+            if words.len() == model.dims && rest.is_empty() {
+                numbers.clear();
+                numbers.extend(words.iter().map(|word| f32::from_le_bytes(*word)));
+                each(&numbers);
+            }
+            Ok(())
+        })
+    }
+
     /// Vectors of that model whose width is not the model's, with their size in bytes.
     pub fn odd_vectors(&self, model: &ModelRow) -> Result<Vec<(DocId, u64)>> {
         let mut statement = self.connection().prepare_cached(

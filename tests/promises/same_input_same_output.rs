@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recordari::{Candidate, Cardinality, Episode, HashingEmbedder, Mode, Policy, Principal};
+use recordari::{Candidate, Cardinality, Episode, HashingEmbedder, Mode, Policy, Principal, Query};
 
 use crate::world::{World, by, comparable, contents, someone};
 
@@ -127,4 +127,31 @@ fn a_query_by_words_does_not_depend_on_what_was_asked_before() {
     let cold = comparable(&world.recall(&mei, &query));
     world.ask(&mei, "alpine candle");
     assert_eq!(comparable(&world.recall(&mei, &query)), cold);
+}
+
+#[test]
+fn rounded_vectors_give_the_answers_of_the_full_ones() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let said = |number: u64| {
+        let (place, thing) = (number.wrapping_mul(2_654_435_761) % 97, number.wrapping_mul(40_503) % 89);
+        world.said(
+            None,
+            &format!("boat {number} moors at pier {place} with crate {thing}"),
+            &format!("log-{number}"),
+        )
+    };
+    // More than are kept in full.
+    let batch: Vec<_> = (0..5000).map(said).collect();
+    for part in batch.chunks(1000) {
+        world.memory().remember_all(&mei, part).unwrap();
+    }
+    for text in ["boat 77 at pier 3", "crate 12", "pier 55 with a crate", "where is boat 4999?", "moorings"] {
+        for mode in Mode::ALL {
+            let asked = Query { mode: *mode, limit: Some(20), characters: Some(100_000), ..Query::new(text) };
+            let exact = Query { exact: true, ..asked.clone() };
+            let (near, full) = (world.recall(&mei, &asked), world.recall(&mei, &exact));
+            assert_eq!(comparable(&near), comparable(&full), "{mode} {text}");
+        }
+    }
 }

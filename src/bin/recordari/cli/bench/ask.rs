@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::data::{Data, Filter, Question, Row};
 use super::given::Given;
 use super::load::{self, everyone, row_of};
-use super::{MANY, ONE, machine};
+use super::{Arguments, MANY, ONE, machine};
 
 /// How many memories a query asks for.
 const LIMIT: usize = 10;
@@ -68,7 +68,8 @@ fn rows_of(answer: &Recalled) -> Vec<u32> {
     answer.hits.iter().filter_map(|hit| row_of(&hit.record)).collect()
 }
 
-pub fn query(data: &Data, work: &Path, reps: usize, budget: f64) -> Result<Value> {
+pub fn query(data: &Data, work: &Path, arguments: &Arguments) -> Result<Value> {
+    let (reps, budget) = (arguments.reps, arguments.budget);
     let before = machine::memory_mb();
     let started = Instant::now();
     let given = Arc::new(Given::new(data.dims));
@@ -93,6 +94,9 @@ pub fn query(data: &Data, work: &Path, reps: usize, budget: f64) -> Result<Value
     let truth = Truth::of(data)?;
     let mut classes = serde_json::Map::new();
     for (class, questions) in data.classes() {
+        if !arguments.class.is_empty() && !arguments.class.iter().any(|wanted| wanted == class) {
+            continue;
+        }
         for (name, mode) in [("vec", Mode::Vector), ("hybrid", Mode::Hybrid)] {
             eprintln!("recordari: asking {class}/{name}");
             classes.insert(

@@ -43,6 +43,9 @@ pub struct Arguments {
     /// How many memories are written together
     #[arg(long, value_name = "N", default_value_t = 1000)]
     batch: usize,
+    /// Ask the queries of this class only; may be repeated
+    #[arg(long, value_name = "NAME")]
+    class: Vec<String>,
     /// The cores to run on, as a list of numbers; empty: all
     #[arg(long, value_name = "LIST", default_value = "")]
     cpus: String,
@@ -132,6 +135,9 @@ fn phase(name: &str, arguments: &Arguments, work: &Path) -> Result<Value, Failur
     command.arg("bench").arg(&arguments.folder).arg("--json").args(["--phase", name]).arg("--work").arg(work);
     command.args(["--reps", &arguments.reps.to_string(), "--budget", &arguments.budget.to_string()]);
     command.args(["--batch", &arguments.batch.to_string(), "--cpus", &arguments.cpus]);
+    for class in &arguments.class {
+        command.args(["--class", class]);
+    }
     if !arguments.cpus.is_empty() {
         let cores = arguments.cpus.split(',').count();
         command.env("RAYON_NUM_THREADS", cores.to_string());
@@ -151,7 +157,7 @@ fn of_phase(name: &str, arguments: &Arguments, work: &Path) -> Result<Value, Fai
     let calib = machine::calibrate();
     let mut found = match name {
         "build" => load::build(&data, work, arguments.batch)?,
-        "query" => ask::query(&data, work, arguments.reps, arguments.budget)?,
+        "query" => ask::query(&data, work, arguments)?,
         "reopen" => ask::reopen(&data, work)?,
         _ => return Err(Failure::usage("there is no such phase")),
     };
