@@ -60,15 +60,15 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     if query_terms(&query.text).is_empty() {
         return Ok(Recalled::empty(Reason::EmptyQuery, query));
     }
-    let asked = plan::embed(sources, query)?;
+    let asked = plan::embed(sources, query);
+    let embedded = Instant::now();
+    let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
     if query.mode == Mode::Vector
-        && let Some(reason) = asked.degraded
+        && let Some(reason) = ground.asked.degraded
     {
         // Asked for by meaning alone, words are no answer.
         return Ok(Recalled::empty(reason, query));
     }
-    let embedded = Instant::now();
-    let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
     if let Some(reason) = ground.nothing() {
         return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query)));
     }

@@ -18,7 +18,6 @@ use crate::trust::Sensitivity;
 pub(super) struct Asked {
     pub vector: Option<Vec<f32>>,
     pub calibration: Calibration,
-    pub fingerprint: Option<String>,
     pub degraded: Option<Reason>,
 }
 
@@ -44,35 +43,19 @@ pub(super) struct Ground {
 }
 
 /// Embeds the query, outside of any transaction: it takes longer than all the rest.
-pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Result<Asked> {
-    let none = Asked {
-        vector: None,
-        calibration: Calibration { unrelated: 0.0, related: 1.0 },
-        fingerprint: None,
-        degraded: None,
-    };
+pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Asked {
+    let none =
+        Asked { vector: None, calibration: Calibration { unrelated: 0.0, related: 1.0 }, degraded: None };
     if query.mode == Mode::Keyword {
-        return Ok(none);
+        return none;
     }
     let Some(embedder) = sources.embedder else {
-        return Ok(Asked { degraded: Some(Reason::EmbedderUnavailable), ..none });
+        return Asked { degraded: Some(Reason::EmbedderUnavailable), ..none };
     };
     let model = embedder.model();
-    let snapshot = sources.store.snapshot()?;
-    let standing = snapshot.standing(&model.name, &model.fingerprint, model.dims)?;
-    drop(snapshot);
-    // While a change-over runs, recall goes on by keyword: two models' vectors are never compared.
-    if matches!(standing, Standing::Coming(_)) {
-        return Ok(Asked { degraded: Some(Reason::EmbeddingsPending), ..none });
-    }
     match embedder.embed_query(&query.text) {
-        Ok(vector) => Ok(Asked {
-            vector: Some(vector),
-            calibration: model.calibration,
-            fingerprint: Some(model.fingerprint.clone()),
-            degraded: None,
-        }),
-        Err(_) => Ok(Asked { degraded: Some(Reason::EmbedderUnavailable), ..none }),
+        Ok(vector) => Asked { vector: Some(vector), calibration: model.calibration, degraded: None },
+        Err(_) => Asked { degraded: Some(Reason::EmbedderUnavailable), ..none },
     }
 }
 
@@ -86,10 +69,7 @@ pub(super) fn plan<'s>(
     let view = sources.relay.view();
     // The index may be older than the snapshot, never newer: what it lacks is searched directly.
     let snapshot = sources.store.snapshot()?;
-    let model = match &asked.fingerprint {
-        Some(fingerprint) => snapshot.models()?.into_iter().find(|row| row.fingerprint == *fingerprint),
-        None => None,
-    };
+    let (asked, model) = compared(sources, &snapshot, asked)?;
     let mut kept_out = BTreeMap::new();
     let mut regions = Vec::new();
     let scope = principal.scope();
@@ -127,6 +107,26 @@ pub(super) fn plan<'s>(
     let policy_version = sources.policy_version.to_owned();
     let clearance = principal.clearance;
     Ok((snapshot, Ground { regions, asked, model, clearance, kept_out, policy_version, degraded }))
+}
+
+/// The model whose vectors are compared with the query's, if the store has any of it.
+fn compared(
+    sources: Sources<'_>,
+    snapshot: &Snapshot<'_>,
+    asked: Asked,
+) -> Result<(Asked, Option<ModelRow>)> {
+    let Some(embedder) = sources.embedder.filter(|_| asked.vector.is_some()) else {
+        return Ok((asked, None));
+    };
+    let model = embedder.model();
+    Ok(match snapshot.standing(&model.name, &model.fingerprint, model.dims)? {
+        Standing::InUse(row) => (asked, Some(row)),
+        Standing::First => (asked, None),
+        // While a change-over runs, recall goes on by keyword: two models' vectors are never compared.
+        Standing::Coming(_) => {
+            (Asked { vector: None, degraded: Some(Reason::EmbeddingsPending), ..asked }, None)
+        }
+    })
 }
 
 /// The documents that meet the query's own filter; none when it has none.

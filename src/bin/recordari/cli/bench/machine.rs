@@ -77,6 +77,19 @@ fn blocks(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to).map_err(Error::io(to))?;
+    for path in files(from) {
+        let target = to.join(path.strip_prefix(from).unwrap_or(&path));
+        if let Some(folder) = target.parent() {
+            std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        }
+        std::fs::copy(&path, &target).map_err(Error::io(&path))?;
+    }
+    Ok(())
+}
+
 /// Takes the files below a folder out of the memory of the system, so that they are read anew.
 pub fn evict(folder: &Path) {
     #[cfg(target_os = "linux")]

@@ -28,10 +28,10 @@ pub struct Arguments {
     /// Where the stores are built; emptied first, and removed at the end unless --keep
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// Keep the stores that were built
-    #[arg(long)]
+    /// Keep the stores as they were built
+    #[arg(long, requires = "work")]
     keep: bool,
-    /// Use the stores that an earlier run kept in --work
+    /// Begin with the stores that an earlier run kept in --work
     #[arg(long, requires = "work")]
     reuse: bool,
     /// How many times each query is asked
@@ -68,6 +68,8 @@ recency = 0.0
 importance = 0.04
 ";
 
+/// Where the stores are kept as they were built: asking ends with deletions.
+const BUILT: &str = "built";
 /// The store with every namespace, and the one with all live rows in one.
 const MANY: &str = "many";
 const ONE: &str = "one";
@@ -110,13 +112,23 @@ fn phases(arguments: &Arguments, work: &Path, data: &Data) -> Result<Value, Fail
         "mapping": "kinds: fact, preference, decision, note are semantic, event episodic, procedure procedural; \
                     sensitivity 0 public, 1 internal, 2 and 3 sensitive, all within the caller's clearance",
     });
+    let built = work.join(BUILT);
     if !arguments.reuse {
         let _ = std::fs::remove_dir_all(work);
         result["build"] = phase("build", arguments, work)?;
         result["build"]["disk_bytes"] = json!(machine::disk_bytes(&work.join(MANY)));
-        std::fs::write(work.join("build.json"), result["build"].to_string()).map_err(Error::io(work))?;
+        if arguments.keep {
+            std::fs::create_dir_all(&built).map_err(Error::io(&built))?;
+            std::fs::write(built.join("build.json"), result["build"].to_string())
+                .map_err(Error::io(&built))?;
+            [MANY, ONE].iter().try_for_each(|store| machine::copy(&work.join(store), &built.join(store)))?;
+        }
     } else {
-        let path = work.join("build.json");
+        for store in [MANY, ONE] {
+            let _ = std::fs::remove_dir_all(work.join(store));
+            machine::copy(&built.join(store), &work.join(store))?;
+        }
+        let path = built.join("build.json");
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
         result["build"] = serde_json::from_str(&text).map_err(|_| Failure::usage("build.json is damaged"))?;
     }
