@@ -33,11 +33,25 @@ fn rests_on_the_same_source(record: &Record, proposal: Proposal<'_>) -> bool {
 /// Whether nothing is left of the text once punctuation and small talk are taken away.
 fn says_nothing(text: &str, small_talk: &[String]) -> bool {
     let folded = canonical(text);
+    if has_word_of_its_own(&folded, small_talk) {
+        return false;
+    }
     let mut rest: Vec<char> = folded.chars().map(|c| if is_punctuation(c) { ' ' } else { c }).collect();
     for phrase in small_talk {
         blank_out(&mut rest, &phrase.chars().collect::<Vec<char>>());
     }
     rest.iter().all(|c| c.is_whitespace())
+}
+
+/// Whether a word stands in the text that no phrase has: most texts are told by their first. Words of scripts
+/// without spaces are left to the longer look.
+fn has_word_of_its_own(text: &str, small_talk: &[String]) -> bool {
+    let is_in = |phrase: &String, word: &str| {
+        phrase.split(|c: char| !c.is_ascii_alphanumeric()).any(|own| own == word)
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .any(|word| !small_talk.iter().any(|phrase| is_in(phrase, word)))
 }
 
 fn blank_out(text: &mut [char], phrase: &[char]) {
@@ -60,7 +74,26 @@ fn border(text: &[char], start: usize, end: usize) -> bool {
 }
 
 fn is_punctuation(c: char) -> bool {
-    c.is_ascii_punctuation() || "。，！？、；：～…（）“”‘’「」".contains(c)
+    c.is_ascii_punctuation()
+        || matches!(
+            c,
+            '。' | '，'
+                | '！'
+                | '？'
+                | '、'
+                | '；'
+                | '：'
+                | '～'
+                | '…'
+                | '（'
+                | '）'
+                | '“'
+                | '”'
+                | '‘'
+                | '’'
+                | '「'
+                | '」'
+        )
 }
 
 #[cfg(test)]

@@ -41,16 +41,24 @@ pub(super) struct Scored {
 /// Scores every allowed record that any search found. Ties go to the older document, so the order is total.
 pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Found) -> Ranking<'a> {
     let policy = &sources.policy.recall;
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(2 * policy.candidates);
+    let mut least = f64::NEG_INFINITY;
     for (region, here) in ground.regions.iter().enumerate() {
         for (slot, allowed) in here.allowed.iter().enumerate() {
             if !allowed {
                 continue;
             }
             let matched = Match::of(ground, found, region, slot);
-            if !matched.is_nothing() {
-                let doc = here.partition.entries()[slot].columns.doc;
-                candidates.push(Candidate { strength: matched.strength(policy), doc, region, slot });
+            let strength = matched.strength(policy);
+            if strength < least || matched.is_nothing() {
+                continue;
+            }
+            let doc = here.partition.entries()[slot].columns.doc;
+            candidates.push(Candidate { strength, doc, region, slot });
+            // Of very many, all but the best are dropped as they come.
+            if candidates.len() == 2 * policy.candidates {
+                keep_best(&mut candidates, policy.candidates);
+                least = candidates.iter().map(|candidate| candidate.strength).fold(f64::INFINITY, f64::min);
             }
         }
     }

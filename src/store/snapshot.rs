@@ -69,10 +69,18 @@ impl<'s> Snapshot<'s> {
 
     /// Those that are narrower than a namespace, in the order of their numbers.
     pub fn places_below(&self, root: &Namespace) -> Result<Vec<Place>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT user, project, agent, id, revision FROM namespaces WHERE tenant = ?1 ORDER BY id",
-        )?;
-        let mut rows = statement.query([root.tenant()])?;
+        // Below a user the index leads to that user's alone.
+        let mut statement = self.connection().prepare_cached(match root.user_part() {
+            Some(_) => {
+                "SELECT user, project, agent, id, revision FROM namespaces
+                 WHERE tenant = ?1 AND ifnull(user, '') = ?2 ORDER BY id"
+            }
+            None => {
+                "SELECT user, project, agent, id, revision FROM namespaces
+                 WHERE tenant = ?1 AND ?2 = '' ORDER BY id"
+            }
+        })?;
+        let mut rows = statement.query([root.tenant(), root.user_part().unwrap_or("")])?;
         let mut places = Vec::new();
         while let Some(row) = rows.next()? {
             let part = |column: usize| row.get::<_, Option<String>>(column);

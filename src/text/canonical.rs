@@ -79,9 +79,50 @@ fn is_spaced_word(c: char) -> bool {
 /// A statement without what two tellings of it differ in first: its canonical form with no punctuation of
 /// sentences, so that "The plan." is "the plan". Signs that make names, as in C++ and #42, stay.
 pub fn statement(text: &str) -> String {
-    let punctuation = |c: char| ".,;:!?\"'()[]…。，、；：！？（）「」『』“”‘’".contains(c);
-    let plain = canonical(text).replace(punctuation, " ");
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    let canonical = canonical(text);
+    let mut plain = String::with_capacity(canonical.len());
+    for word in canonical.split(|c: char| c == ' ' || is_sentence_sign(c)).filter(|word| !word.is_empty()) {
+        if !plain.is_empty() {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+    }
+    plain
+}
+
+fn is_sentence_sign(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ','
+            | ';'
+            | ':'
+            | '!'
+            | '?'
+            | '"'
+            | '\''
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '…'
+            | '。'
+            | '，'
+            | '、'
+            | '；'
+            | '：'
+            | '！'
+            | '？'
+            | '（'
+            | '）'
+            | '「'
+            | '」'
+            | '『'
+            | '』'
+            | '“'
+            | '”'
+            | '‘'
+            | '’'
+    )
 }
 
 /// A raised or lowered character after the sign that says so; any other alone.
