@@ -3,6 +3,7 @@
 
 mod receipt;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
@@ -99,10 +100,16 @@ impl Forgotten {
 
 /// What the first transaction of a deletion came to.
 enum Revoked {
-    Erased(Job, Vec<RecordId>),
+    Erased(Job, Gone),
     Before(Job),
     Nothing,
     Conflict,
+}
+
+/// What was erased, and where.
+struct Gone {
+    records: Vec<RecordId>,
+    namespace: Namespace,
 }
 
 /// Forgets, and cleans up.
@@ -112,8 +119,8 @@ enum Revoked {
 /// error leaves everything as it was, or the deletion to be finished by repeating it.
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     match revoke(sources, principal, request)? {
-        Revoked::Erased(job, records) => {
-            sources.traces.forget(&records)?;
+        Revoked::Erased(job, gone) => {
+            let_go(sources, &[&gone])?;
             finish(sources, job)
         }
         Revoked::Before(job) if job.state == JobState::Completed => {
@@ -139,12 +146,11 @@ pub fn forget_all(
         requests.iter().map(|(principal, request)| revoke(sources, principal, request)).collect();
     let erased = || {
         revoked.iter().flatten().filter_map(|revoked| match revoked {
-            Revoked::Erased(job, records) => Some((job, records)),
+            Revoked::Erased(job, gone) => Some((job, gone)),
             _ => None,
         })
     };
-    let records: Vec<RecordId> = erased().flat_map(|(_, records)| records.iter().cloned()).collect();
-    sources.traces.forget(&records)?;
+    let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>())?;
     let last = erased().map(|(job, _)| job).max_by_key(|job| job.seq).cloned();
     let cleaned = last.map(|job| finish(sources, job)).transpose()?;
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
@@ -202,17 +208,25 @@ fn revoke(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resu
             finished_at: None,
             body,
         };
-        let records = erased.records.clone();
+        let gone = Gone { records: erased.records.clone(), namespace: namespace.clone() };
         erased_now = Some(erased);
-        Ok(Revoked::Erased(job, records))
+        Ok(Revoked::Erased(job, gone))
     })?;
     if let Some(erased) = erased_now {
         sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
-        if let Some(number) = sources.store.snapshot()?.number_of(&namespace)? {
-            sources.relay.partitions().drop_namespace(number);
-        }
     }
     Ok(revoked)
+}
+
+/// Takes what was erased out of the traces and out of this process's memory.
+fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> Result<()> {
+    let records: Vec<RecordId> = gone.iter().flat_map(|gone| gone.records.iter().cloned()).collect();
+    sources.traces.forget(&records)?;
+    let namespaces: BTreeSet<&Namespace> = gone.iter().map(|gone| &gone.namespace).collect();
+    let (view, snapshot) = (sources.relay.view(), sources.store.snapshot()?);
+    namespaces
+        .into_iter()
+        .try_for_each(|namespace| sources.relay.partitions().let_go(&snapshot, &view, namespace))
 }
 
 /// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.

@@ -110,11 +110,23 @@ impl Partitions {
         *self.lock() = Kept::default();
     }
 
-    /// Drops what was loaded of a namespace by itself: nothing of what was erased in it stays.
-    pub fn drop_namespace(&self, namespace: NamespaceId) {
-        let mut kept = self.lock();
-        let gone = kept.by_key.remove(&Key::Own(namespace)).map_or(0, |slot| slot.bytes);
-        kept.bytes -= gone;
+    /// Lets go of what was erased in a namespace, in every partition that holds it, without waiting for the
+    /// next recall: vectors are blanked, and where much has gone the rest is loaded anew when it is needed.
+    pub fn let_go(&self, snapshot: &Snapshot<'_>, view: &View, namespace: &Namespace) -> Result<()> {
+        let places: Vec<Place> = snapshot.place(namespace)?.into_iter().collect();
+        let holds = |key: &Key| match key {
+            Key::Own(id) => places.iter().any(|place| place.id == *id),
+            Key::Below(root) => root.is_wider_than(namespace),
+        };
+        let held: Vec<Key> = self.lock().by_key.keys().filter(|key| holds(key)).cloned().collect();
+        for key in held {
+            match (&key, places.first()) {
+                (Key::Own(_), Some(place)) => drop(self.at(snapshot, view, Area::Own(place), None, false)?),
+                (Key::Below(root), _) => drop(self.at(snapshot, view, Area::Below(root), None, false)?),
+                (Key::Own(_), None) => {}
+            }
+        }
+        Ok(())
     }
 
     fn slot(&self, key: &Key) -> Arc<Mutex<Option<Partition>>> {

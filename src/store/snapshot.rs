@@ -51,18 +51,17 @@ impl<'s> Snapshot<'s> {
         Ok(places)
     }
 
-    /// The number of a namespace, if anything was ever written to it.
-    pub fn number_of(&self, namespace: &Namespace) -> Result<Option<NamespaceId>> {
-        Ok(find_place(self.connection(), namespace)?.map(|(id, _)| id))
+    /// One namespace, if anything was ever written to it.
+    pub fn place(&self, namespace: &Namespace) -> Result<Option<Place>> {
+        let found = find_place(self.connection(), namespace)?;
+        Ok(found.map(|(id, revision)| Place { id, namespace: namespace.clone(), revision }))
     }
 
     /// Those that the scope names, without the ones below its root.
     pub fn places_named(&self, scope: &Scope) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         for namespace in scope.namespaces() {
-            if let Some((id, revision)) = find_place(self.connection(), namespace)? {
-                places.push(Place { id, namespace: namespace.clone(), revision });
-            }
+            places.extend(self.place(namespace)?);
         }
         Ok(places)
     }
