@@ -172,3 +172,27 @@ fn target() -> String {
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_recordari"));
     binary.parent().unwrap().to_str().unwrap().to_owned()
 }
+
+#[test]
+fn a_reach_below_sees_all_projects_of_the_user_and_nobody_else() {
+    let door = Door::new();
+    door.done(&["remember", "the website is written in Elm", "--project", "website"]);
+    door.done(&["remember", "the blog is written in Nim", "--project", "blog"]);
+    door.done(&["remember", "the shop is written in Ada", "--project", "shop", "--user", "tom"]);
+    let found = |extra: &[&str]| {
+        let arguments = [&["recall", "what is it written in?", "--json"], extra].concat();
+        let answer = door.run(&arguments).only_json();
+        let hits = answer["hits"].as_array().unwrap().iter();
+        let mut contents: Vec<String> = hits.map(|hit| text(hit, "content").to_owned()).collect();
+        contents.sort();
+        contents
+    };
+    let (blog, website) = ("the blog is written in Nim", "the website is written in Elm");
+    assert!(found(&[]).is_empty());
+    assert_eq!(found(&["--project", "blog"]), [blog]);
+    assert_eq!(found(&["--below"]), [blog, website]);
+    assert_eq!(found(&["--no-user", "--below"]), [blog, "the shop is written in Ada", website]);
+    assert_eq!(door.done(&["list", "--json", "--below"]).lines().pop().unwrap()["total"], 2);
+    let elsewhere = door.json(&["remember", "hers", "--user", "tom", "--project", "x"]);
+    assert_eq!(elsewhere.0, 0);
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use recordari::embed::ModelSpec;
-use recordari::{Error, Namespace, Policy, Principal, Result, Sensitivity};
+use recordari::{Error, Namespace, Policy, Principal, Reach, Result, Sensitivity};
 
 use crate::cli::Common;
 
@@ -64,7 +64,10 @@ impl Settings {
             None => files.iter().find_map(|file| file.model().transpose()).transpose()?,
         };
         Ok(Settings {
-            principal: Principal::new(namespace).with_clearance(clearance),
+            principal: Principal::new(namespace).with_clearance(clearance).with_reach(match common.below {
+                true => Reach::Below,
+                false => Reach::Own,
+            }),
             policy_file,
             model: model.unwrap_or(ModelSpec::Embedded),
             store,

@@ -75,6 +75,9 @@ pub struct Common {
     /// Ask for the tenant as a whole, as no user
     #[arg(long, global = true, conflicts_with = "user")]
     pub no_user: bool,
+    /// See, and write to, what lives below too: all projects of the user, all users of the tenant
+    #[arg(long, global = true)]
+    pub below: bool,
     /// The project in which is asked
     #[arg(long, global = true, value_name = "NAME", env = "RECORDARI_PROJECT", hide_env_values = true)]
     pub project: Option<String>,
