@@ -202,7 +202,7 @@ impl Source<'_> {
     /// The posting lists: what the index has, and what it does not have yet from the store itself.
     fn words(&self, members: &[NamespaceId], entries: &[Entry]) -> Result<Words> {
         let mut unindexed: HashSet<DocId> = HashSet::new();
-        for change in self.changes(members, Seq(self.view.watermark()), usize::MAX)? {
+        for change in self.changes(members, Seq(self.view.watermark()), i64::MAX as usize)? {
             unindexed.extend(change.added);
         }
         let slot = |doc: DocId| entries.binary_search_by_key(&doc, |entry| entry.columns.doc).ok();
@@ -287,24 +287,39 @@ impl Source<'_> {
         match self.area {
             Area::Own(place) => self.snapshot.changes(place.id, after),
             Area::Below(_) => {
-                let mut changes = self.snapshot.changes_anywhere(after, limit.min(i64::MAX as usize))?;
+                let mut changes = self.snapshot.changes_anywhere(after, limit)?;
                 changes.retain(|change| members.binary_search(&change.namespace).is_ok());
                 Ok(changes)
             }
         }
     }
 
+    /// What was written since a partition's moment; none when it is better loaded anew: too much was, or in a
+    /// namespace that it does not have yet.
+    fn since(&self, partition: &Partition) -> Result<Option<Vec<Change>>> {
+        let members = partition.members();
+        let changes = match self.area {
+            Area::Own(place) => self.snapshot.changes(place.id, partition.at())?,
+            Area::Below(_) => self.snapshot.changes_anywhere(partition.at(), CHANGES_MAX + 1)?,
+        };
+        if changes.len() > CHANGES_MAX {
+            return Ok(None);
+        }
+        // Namespaces are numbered as they come, so a new one has a higher number than all before.
+        let newest = members.last().copied().unwrap_or(NamespaceId(0));
+        let may_be_new = changes.iter().any(|change| change.namespace > newest);
+        if may_be_new && self.members()? != members {
+            return Ok(None);
+        }
+        let is_here = |change: &Change| members.binary_search(&change.namespace).is_ok();
+        Ok(Some(changes.into_iter().filter(is_here).collect()))
+    }
+
     /// Follows what was written since; loads anew when that is too much.
     fn follow(&self, mut partition: Partition) -> Result<Partition> {
-        let since = self.now.0 - partition.at().0;
-        let is_wide = matches!(self.area, Area::Below(_));
-        if is_wide && (since > CHANGES_MAX as u64 || self.members()? != partition.members()) {
+        let Some(changes) = self.since(&partition)? else {
             return self.load();
-        }
-        let changes = self.changes(partition.members(), partition.at(), CHANGES_MAX + 1)?;
-        if changes.len() > CHANGES_MAX {
-            return self.load();
-        }
+        };
         let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();
         let came: BTreeSet<(DocId, NamespaceId)> =
             changes.iter().filter_map(|change| Some((change.added?, change.namespace))).collect();

@@ -17,6 +17,12 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many prepared statements a connection keeps: more than there are, since preparing one again costs
 /// several times what running it does.
 const STATEMENTS_KEPT: usize = 128;
+/// How much of the database the one writing connection keeps in memory, in KiB: the keys of its indexes are
+/// random, so that every write touches pages all over them.
+const WRITER_CACHE_KIB: i64 = 65_536;
+/// How many pages the journal may hold before it is copied into the database: the same pages are written
+/// again and again, and the fewer copies the better.
+const JOURNAL_PAGES: i64 = 8_000;
 /// The page size of new databases: a vector of 384 numbers fits into one page without overflow.
 const PAGE_BYTES: u32 = 8192;
 
@@ -63,6 +69,13 @@ pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
     connection.pragma_update(None, "cache_size", -16_384)?;
     check(&connection, mode, &in_force)?;
     Ok(connection)
+}
+
+/// Prepares the connection that writes.
+pub(super) fn for_writing(connection: &Connection) -> Result<()> {
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", JOURNAL_PAGES, |_| Ok(()))?;
+    Ok(())
 }
 
 fn check(connection: &Connection, mode: &str, in_force: &str) -> Result<()> {

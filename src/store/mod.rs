@@ -102,6 +102,7 @@ impl Store {
             return Err(lost(folder));
         }
         schema::migrate(&mut writer)?;
+        connection::for_writing(&writer)?;
         let (secret, _) = Secret::open(folder)?;
         let store = Store {
             folder: folder.to_owned(),

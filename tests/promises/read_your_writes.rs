@@ -1,10 +1,10 @@
 //! A committed record can be recalled at once and a forgotten one cannot, in this process and in every
 //! other, whatever the indexes have caught up with.
 
-use recordari::{Forget, Memory, Mode, Selector};
+use recordari::{Forget, Memory, Mode, Policy, Reach, Selector};
 
 use crate::child::{Child, writer};
-use crate::world::{World, by, contents, correction};
+use crate::world::{World, by, contents, correction, someone};
 
 const MODES: [Mode; 3] = [Mode::Hybrid, Mode::Keyword, Mode::Vector];
 
@@ -71,5 +71,40 @@ fn what_another_process_writes_is_found_at_once_and_the_other_way_round() {
     // The child indexes what this process wrote and the other way round.
     assert_eq!(child.ask(&["catch_up"]), "true");
     world.drain();
+    world.assert_sound();
+}
+
+#[test]
+fn a_reach_below_follows_every_write_below_and_no_other() {
+    let world = World::with_policy(Policy::parse("[recall]\nnear_duplicate = 1.0").unwrap());
+    let all = someone("acme", "mei", None).with_reach(Reach::Below);
+    let project = |name| someone("acme", "mei", Some(name));
+    let found = |memory: &recordari::Memory| {
+        let mut contents = contents(&memory.recall(&all, &by(Mode::Hybrid, "boat")).unwrap());
+        contents.sort();
+        contents
+    };
+    assert!(found(world.memory()).is_empty());
+    world.say(&project("a"), None, "boat of project a", "log");
+    assert_eq!(found(world.memory()), ["boat of project a"]);
+    // A project that is new, one that belongs to somebody else, and her own namespace above both.
+    let second = world.say(&project("b"), None, "boat of project b", "log");
+    world.say(&someone("acme", "tom", Some("a")), None, "boat of tom", "log");
+    world.say(&someone("acme", "mei", None), None, "boat of all projects", "log");
+    assert_eq!(found(world.memory()), ["boat of all projects", "boat of project a", "boat of project b"]);
+    world.correct(&project("b"), &second, "boat of project b, sold", "log");
+    assert_eq!(found(world.memory())[2], "boat of project b, sold");
+    // As another process sees it, which loads what this one has followed; and after the index has caught up.
+    assert_eq!(found(&world.open_another()), found(world.memory()));
+    world.drain();
+    assert_eq!(found(&world.open_another()), found(world.memory()));
+    world.forget(&project("a"), recordari::Selector::Everything);
+    assert_eq!(found(world.memory()), ["boat of all projects", "boat of project b, sold"]);
+    for number in 0..40 {
+        let name = format!("p{number}");
+        world.say(&someone("acme", "mei", Some(&name)), None, &format!("boat number {number}"), "log");
+    }
+    assert_eq!(found(world.memory()).len(), 42);
+    assert_eq!(found(&world.open_another()), found(world.memory()));
     world.assert_sound();
 }
