@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Only memories with this score or more, from 0 to 1
     #[arg(long, value_name = "SCORE")]
     min_score: Option<f64>,
-    /// What held at that time instead of now, with an offset
+    /// Of what is in force, only what held at that time instead of now, with an offset; `history` tells of earlier versions
     #[arg(long, value_name = "TIME", value_parser = time)]
     as_of: Option<Timestamp>,
     /// Which searches take part

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use recordari::Reason;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::open::Session;
 use super::out::shown;
@@ -80,7 +80,7 @@ fn show_one(common: &Common, id: &str, out: &mut Out) -> Result<u8, Failure> {
                 "trace_id": trace.trace_id,
                 "at": trace.at.to_string(),
                 "what": trace.what,
-                "asker": trace.asker,
+                "asker": serde_json::from_str::<Value>(&trace.asker).unwrap_or(Value::Null),
                 "body": trace.body,
             },
         }))?;
