@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::change::{DocId, Seq};
 use crate::clock::{Clock, SystemClock};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, QueryCache};
 use crate::error::{Error, Result};
 use crate::forget::{self, Forget, Forgotten, Receipt};
 use crate::gate::Policy;
@@ -36,6 +36,9 @@ pub struct Options {
     pub folder: PathBuf,
     /// The model; none: search by keyword alone, records wait for a model.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// The vectors of how many questions are kept in memory, so that one that is asked again is not embedded
+    /// again; 0: none.
+    pub queries_kept: usize,
     /// What may be kept and how recall weighs. An error here refuses every write and lets recall go on
     /// with the defaults.
     pub policy: Result<Policy>,
@@ -52,6 +55,7 @@ impl Options {
         Options {
             folder: folder.into(),
             embedder: None,
+            queries_kept: 256,
             policy: Ok(Policy::default()),
             clock: Arc::new(SystemClock),
             background: true,
@@ -123,7 +127,12 @@ impl Memory {
             store,
             relay,
             traces,
-            embedder: options.embedder,
+            embedder: match options.queries_kept {
+                0 => options.embedder,
+                most => options
+                    .embedder
+                    .map(|embedder| -> Arc<dyn Embedder> { Arc::new(QueryCache::new(embedder, most)) }),
+            },
             policy_version: policy.version(),
             policy,
             policy_error,

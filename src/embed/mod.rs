@@ -6,6 +6,7 @@
 //! [`HashingEmbedder`] with nothing but character sequences, for tests and for stores that want no model.
 //! [`ModelSpec`] is how a person names one of them.
 
+mod cache;
 mod e5;
 #[cfg(feature = "fastembed")]
 mod fast;
@@ -18,6 +19,7 @@ mod windows;
 
 use crate::error::{Error, Result};
 
+pub use cache::QueryCache;
 pub use e5::E5;
 #[cfg(feature = "fastembed")]
 pub use fast::{FastEmbedder, FastOptions, Pooling};

@@ -24,6 +24,8 @@ pub fn open(folder: &Path, given: &Arc<Given>, now: i64, background: bool) -> Re
     let clock = ManualClock::at(Timestamp::from_micros(now * 1_000_000)?);
     let (memory, _) = Memory::open(Options {
         embedder: Some(given.clone()),
+        // The vectors are given; the same words may come with another one.
+        queries_kept: 0,
         policy: Ok(policy()?),
         clock: Arc::new(clock),
         background,
