@@ -99,6 +99,7 @@ struct Inner {
     store: Store,
     relay: Relay,
     traces: TraceStore,
+    memo: recall::Memo,
     embedder: Option<Arc<dyn Embedder>>,
     policy: Policy,
     policy_version: String,
@@ -127,6 +128,7 @@ impl Memory {
             store,
             relay,
             traces,
+            memo: recall::Memo::default(),
             embedder: match options.queries_kept {
                 0 => options.embedder,
                 most => options
@@ -294,6 +296,7 @@ impl Memory {
     /// Forgets; the receipt says how far that has come.
     pub fn forget(&self, principal: &Principal, request: &Forget) -> Result<Forgotten> {
         let forgotten = forget::forget(self.inner.for_forget(), principal, request)?;
+        self.inner.memo.clear();
         let kept = |receipt: &Receipt| receipt.details["kept_with_other_sources"] != json!([]);
         if matches!(&forgotten, Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) if kept(receipt)) {
             // What lost the source that its vectors were made with waits for new ones.
@@ -305,7 +308,9 @@ impl Memory {
     /// Forgets many things of one or several callers, and cleans up after all of them once. Each has its own
     /// outcome or its own error.
     pub fn forget_all(&self, requests: &[(&Principal, &Forget)]) -> Result<Vec<Result<Forgotten>>> {
-        forget::forget_all(self.inner.for_forget(), requests)
+        let forgotten = forget::forget_all(self.inner.for_forget(), requests);
+        self.inner.memo.clear();
+        forgotten
     }
 
     /// Ends deletions that were left unfinished; tells how many still are.
@@ -545,6 +550,7 @@ impl Inner {
 
     fn for_recall(&self) -> recall::Sources<'_> {
         recall::Sources {
+            memo: &self.memo,
             store: &self.store,
             relay: &self.relay,
             embedder: self.embedder.as_deref(),

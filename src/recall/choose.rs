@@ -2,8 +2,10 @@
 //! relevant or says the same twice, and keeps one kind or one meaning from filling the answer.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::answer::LEFT_OUT_MAX;
+use super::memo::{Known, Memo};
 use super::plan::Ground;
 use super::query::LIMIT_MAX;
 use super::score::{Ranking, Scored};
@@ -16,7 +18,7 @@ use crate::reason::Reason;
 use crate::record::{Kind, Record, RecordId, State};
 use crate::simd::dot_f32;
 use crate::store::Snapshot;
-use crate::text::{Sketch, canonical, is_similar, mentions};
+use crate::text::{canonical, mentions};
 
 /// How many records are resolved for each that is asked for, and how many more: enough to fill the answer
 /// after folding, few enough to read at once.
@@ -56,7 +58,7 @@ pub(super) fn choose(
     let limit = query.limit.unwrap_or(policy.recall.limit);
     let alone = query.mode != Mode::Hybrid || ground.asked.vector.is_none();
     let floor = if alone { policy.recall.floor * ALONE } else { policy.recall.floor };
-    let mut picking = Picking::new(policy, ground, limit, quota(policy, &ranking, limit, floor));
+    let mut picking = Picking::new(sources, ground, limit, quota(policy, &ranking, limit, floor));
     let mut left_out = Vec::new();
     let mut leave = |doc, reason| -> Result<()> {
         if left_out.len() < LEFT_OUT_MAX
@@ -140,19 +142,22 @@ fn trigger_unmet(record: &Record, query: &Query) -> bool {
 /// for that fills what is left.
 struct Picking<'g> {
     ground: &'g Ground,
+    memo: &'g Memo,
     near_duplicate: f64,
     limit: usize,
     quota: usize,
     per_kind: HashMap<Kind, usize>,
-    told: Vec<Told>,
+    told: Vec<Arc<Known>>,
     picked: Vec<Resolved>,
     waiting: Vec<(Resolved, Reason)>,
 }
 
 impl<'g> Picking<'g> {
-    fn new(policy: &Policy, ground: &'g Ground, limit: usize, quota: usize) -> Picking<'g> {
+    fn new(sources: Sources<'g>, ground: &'g Ground, limit: usize, quota: usize) -> Picking<'g> {
+        let policy = sources.policy;
         Picking {
             ground,
+            memo: sources.memo,
             near_duplicate: policy.recall.near_duplicate,
             limit,
             quota,
@@ -165,7 +170,7 @@ impl<'g> Picking<'g> {
 
     /// Takes a record, puts it aside, or says why it is not wanted.
     fn consider(&mut self, one: Resolved) -> Option<Reason> {
-        let telling = Told::of(&one.record);
+        let telling = self.memo.of(&one.record);
         if self.told.iter().any(|before| before.is_the_same_as(&telling, self.near_duplicate)) {
             return Some(Reason::NearDuplicate);
         }
@@ -197,28 +202,6 @@ fn quota(policy: &Policy, ranking: &Ranking<'_>, limit: usize, floor: f64) -> us
     let kinds = ranking.kinds(limit.min(LIMIT_MAX) * RESOLVE_FACTOR + RESOLVE_MORE, floor);
     let one_kind = kinds.iter().all(|kind| *kind == kinds[0]);
     if one_kind { limit } else { ((limit as f64 * policy.recall.kind_share).ceil() as usize).max(1) }
-}
-
-/// What a record says, as far as it takes to tell whether another says the same.
-struct Told {
-    sketch: Sketch,
-    /// The statement, if it is one about a subject.
-    value: Option<String>,
-}
-
-impl Told {
-    fn of(record: &Record) -> Told {
-        Told {
-            sketch: Sketch::of(&record.content),
-            value: record.subject.is_some().then(|| canonical(&record.content)),
-        }
-    }
-
-    /// Two values of one subject are a difference to be shown, however alike they are.
-    fn is_the_same_as(&self, other: &Told, threshold: f64) -> bool {
-        let differ = self.value.is_some() && other.value.is_some() && self.value != other.value;
-        !differ && is_similar(&self.sketch, &other.sketch, threshold)
-    }
 }
 
 fn same_meaning(ground: &Ground, a: &Resolved, b: &Resolved) -> bool {

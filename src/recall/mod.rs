@@ -7,6 +7,7 @@
 mod answer;
 mod choose;
 mod gather;
+mod memo;
 mod plan;
 mod project;
 mod query;
@@ -27,6 +28,7 @@ use crate::store::Store;
 use crate::text::query_terms;
 
 pub use answer::{Group, Hit, Part, Plan, Recalled, Shown, Timings};
+pub use memo::Memo;
 pub use project::HEADING;
 pub use query::{Mode, Query};
 pub use trace::{plan as plan_to_json, trace_body};
@@ -39,6 +41,8 @@ pub struct Sources<'a> {
     pub store: &'a Store,
     /// What is derived from it.
     pub relay: &'a Relay,
+    /// What is known of records that were read before.
+    pub memo: &'a Memo,
     /// The model, unless it can't be used.
     pub embedder: Option<&'a dyn Embedder>,
     /// The weights and bounds.
@@ -76,7 +80,7 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     let gathered = Instant::now();
     let ranking = score::rank(sources, &ground, &found);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;
-    let (projection, hits, over_budget) = project::project(sources.policy, chosen.hits, query);
+    let (projection, hits, over_budget) = project::project(sources, chosen.hits, query);
     let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, ground.into_plan(query));
     answer.plan.timings = Timings {
         embed_us: (embedded - started).as_micros() as u64,

@@ -1,8 +1,7 @@
 //! What does a model get to read? Short lines under a heading that says what they are, within a budget of
 //! characters. Memory text is data: it can neither end the block nor pose as a part of it.
 
-use super::{Hit, Query, Shown};
-use crate::gate::Policy;
+use super::{Hit, Query, Shown, Sources};
 use crate::gate::secrets;
 use crate::record::{Record, RecordId};
 use crate::text::{char_count, clip, escape_control};
@@ -15,13 +14,20 @@ const CLOSE: &str = "</memories>";
 const SHORT_CHARACTERS: usize = 80;
 
 /// Writes the projection; hits that don't fit, not even by their id, are taken out and named.
-pub(super) fn project(policy: &Policy, hits: Vec<Hit>, query: &Query) -> (String, Vec<Hit>, Vec<RecordId>) {
-    let budget = query.characters.unwrap_or(policy.recall.characters);
+pub(super) fn project(
+    sources: Sources<'_>,
+    hits: Vec<Hit>,
+    query: &Query,
+) -> (String, Vec<Hit>, Vec<RecordId>) {
+    let budget = query.characters.unwrap_or(sources.policy.recall.characters);
     let frame = char_count(HEADING) + char_count(OPEN) + char_count(CLOSE) + 3;
     let mut left = budget.saturating_sub(frame);
     let (mut lines, mut kept, mut over) = (Vec::new(), Vec::new(), Vec::new());
     for mut hit in hits {
-        let content = as_data(&redacted(&hit.record.content));
+        let content = match sources.memo.of(&hit.record).is_clean {
+            true => as_data(&hit.record.content),
+            false => as_data(&redacted(&hit.record.content)),
+        };
         let forms = [Shown::Full, Shown::Short, Shown::Reference].into_iter().map(|shown| match shown {
             Shown::Full => (shown, line(&hit, &content)),
             Shown::Short => (shown, line(&hit, &clip(&content, SHORT_CHARACTERS))),
