@@ -224,9 +224,14 @@ fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> Result<()> {
     sources.traces.forget(&records)?;
     let namespaces: BTreeSet<&Namespace> = gone.iter().map(|gone| &gone.namespace).collect();
     let (view, snapshot) = (sources.relay.view(), sources.store.snapshot()?);
-    namespaces
-        .into_iter()
-        .try_for_each(|namespace| sources.relay.partitions().let_go(&snapshot, &view, namespace))
+    let partitions = sources.relay.partitions();
+    let followed =
+        namespaces.into_iter().try_for_each(|namespace| partitions.let_go(&snapshot, &view, namespace));
+    // What can't be followed is dropped: nothing may keep a deletion from being finished.
+    if followed.is_err() {
+        partitions.clear();
+    }
+    Ok(())
 }
 
 /// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.

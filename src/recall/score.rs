@@ -115,7 +115,10 @@ impl Ranking<'_> {
                 return Ok(Some(ranked.scored));
             }
             let exact = self.exact(snapshot, ranked.scored)?;
-            self.heap.push(exact);
+            // What might have matched and does not is no candidate.
+            if !exact.scored.matched.is_nothing() {
+                self.heap.push(exact);
+            }
         }
         Ok(None)
     }

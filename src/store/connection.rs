@@ -3,7 +3,7 @@
 
 use std::fs::OpenOptions;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -54,9 +54,7 @@ pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
         Journal::Wal => "wal",
         Journal::Truncate => "truncate",
     };
-    let in_force: String = connection
-        .pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
-        .map_err(|error| unreadable(path, error))?;
+    let in_force = journal_mode(&connection, mode).map_err(|error| unreadable(path, error))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -69,6 +67,26 @@ pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
     connection.pragma_update(None, "cache_size", -16_384)?;
     check(&connection, mode, &in_force)?;
     Ok(connection)
+}
+
+/// Sets the journal mode, and tells which is in force. While another connection does the same SQLite refuses
+/// at once, without the wait that every other statement has: several programs may open a new store together.
+fn journal_mode(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        let set = connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0));
+        match &set {
+            Err(error) if is_busy(error) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => return set,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+    matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
 }
 
 /// Prepares the connection that writes.

@@ -160,7 +160,7 @@ impl Snapshot<'_> {
     pub fn docs_meeting(&self, namespaces: &[NamespaceId], filter: &Filter) -> Result<Vec<DocId>> {
         let mut query = Sql::default();
         query.push_str("r.state = 'current' AND r.namespace IN (");
-        query.list(namespaces.iter().map(|id| Value::from(i64::from(id.0))));
+        query.numbers(namespaces.iter().copied());
         query.push_str(") AND ");
         query.filter(filter, 0)?;
         let mut statement =
@@ -177,7 +177,7 @@ impl Snapshot<'_> {
         }
         let mut query = Sql::default();
         query.push_str("r.namespace IN (");
-        query.list(places.iter().map(|place| Value::from(i64::from(place.id.0))));
+        query.numbers(places.iter().map(|place| place.id));
         query.push_str(") AND r.sensitivity IN (");
         let readable = Sensitivity::ALL.iter().filter(|sensitivity| **sensitivity <= principal.clearance);
         query.list(readable.map(|sensitivity| Value::from(sensitivity.code().to_owned())));
@@ -227,6 +227,12 @@ impl Sql {
         self.values.push(value.into());
         self.sql.push('?');
         self.sql.push_str(&self.values.len().to_string());
+    }
+
+    /// The numbers of namespaces, as they are: there may be more than a statement takes values.
+    fn numbers(&mut self, ids: impl Iterator<Item = NamespaceId>) {
+        let ids: Vec<String> = ids.map(|id| id.0.to_string()).collect();
+        self.sql.push_str(&ids.join(", "));
     }
 
     fn list(&mut self, values: impl IntoIterator<Item = Value>) {
