@@ -95,6 +95,8 @@ fn a_workload_is_measured_and_everything_in_it_is_found() {
     let door = Door::new();
     let folder = workload(&door);
     let work = door.home.path().join("work").to_str().unwrap().to_owned();
+    std::fs::create_dir(&work).unwrap();
+    let own = door.write("work/thesis.txt", "three years of work");
     let answer = door.done(&["bench", &folder, "--work", &work, "--keep", "--json", "--batch", "100"]);
     let found = answer.only_json();
     for part in ["build", "query", "reopen"] {
@@ -124,6 +126,10 @@ fn a_workload_is_measured_and_everything_in_it_is_found() {
         again.stdout
     );
     assert!(!again.stdout.contains("s10pct/hybrid"), "{}", again.stdout);
+    // Without --keep what was made goes, and nothing else.
+    door.done(&["bench", &folder, "--work", &work, "--class", "s10rows", "--reps", "1"]);
+    let left: Vec<_> = std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [std::path::PathBuf::from(own)]);
 }
 
 #[test]

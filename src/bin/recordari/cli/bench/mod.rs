@@ -25,7 +25,7 @@ use data::Data;
 pub struct Arguments {
     /// The folder of the workload
     folder: PathBuf,
-    /// Where the stores are built; emptied first, and removed at the end unless --keep
+    /// Where the stores are built, in folders of their own, which are removed at the end unless --keep
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
     /// Keep the stores as they were built
@@ -69,10 +69,10 @@ importance = 0.04
 ";
 
 /// Where the stores are kept as they were built: asking ends with deletions.
-const BUILT: &str = "built";
+const BUILT: &str = "recordari-built";
 /// The store with every namespace, and the one with all live rows in one.
-const MANY: &str = "many";
-const ONE: &str = "one";
+const MANY: &str = "recordari-many";
+const ONE: &str = "recordari-one";
 
 pub fn run(_: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let work = arguments
@@ -87,7 +87,9 @@ pub fn run(_: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failur
     let data = Data::open(&arguments.folder)?;
     let result = phases(&arguments, &work, &data);
     if !arguments.keep && !arguments.reuse {
-        let _ = std::fs::remove_dir_all(&work);
+        clear(&work);
+        // Only if there is nothing else in it.
+        let _ = std::fs::remove_dir(&work);
     }
     let result = result?;
     if out.is_json() {
@@ -97,6 +99,13 @@ pub fn run(_: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failur
     }
     // What comes back from outside of a scope, or from the dead, fails the run whatever its speed.
     Ok(u8::from(report::wrongs(&result) > 0))
+}
+
+/// Removes what a measurement makes, and nothing else.
+fn clear(work: &Path) {
+    for name in [MANY, ONE, BUILT] {
+        let _ = std::fs::remove_dir_all(work.join(name));
+    }
 }
 
 fn policy() -> Result<Policy, Error> {
@@ -114,7 +123,7 @@ fn phases(arguments: &Arguments, work: &Path, data: &Data) -> Result<Value, Fail
     });
     let built = work.join(BUILT);
     if !arguments.reuse {
-        let _ = std::fs::remove_dir_all(work);
+        clear(work);
         result["build"] = phase("build", arguments, work)?;
         result["build"]["disk_bytes"] = json!(machine::disk_bytes(&work.join(MANY)));
         if arguments.keep {
