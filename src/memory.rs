@@ -420,6 +420,9 @@ impl Memory {
             after = *last;
             let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
             let vectors = embedder.embed_passages(&texts)?;
+            if vectors.iter().flatten().any(|vector| vector.len() != info.dims) {
+                return Err(Error::Embed("the model gave vectors of another width than its own".to_owned()));
+            }
             store.write(now(), |writing| {
                 for ((doc, _), parts) in batch.iter().zip(vectors) {
                     writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
@@ -622,7 +625,9 @@ impl Inner {
             }
             let embedded = embedder.embed_passages(&texts)?;
             self.store.write(self.clock.now(), |writing| {
-                for ((doc, _), parts) in batch.iter().zip(embedded) {
+                // What has another width than the model says waits for a better answer.
+                let fits = |parts: &Vec<Vec<f32>>| parts.iter().all(|vector| vector.len() == info.dims);
+                for ((doc, _), parts) in batch.iter().zip(embedded).filter(|(_, parts)| fits(parts)) {
                     writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
                 }
                 Ok(())

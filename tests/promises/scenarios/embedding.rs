@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recordari::embed::ModelInfo;
-use recordari::{Embedder, Error, HashingEmbedder, Memory, Mode, Options, Reason};
+use recordari::{Embedder, Error, HashingEmbedder, Memory, Mode, Options, Reason, Why};
 
 use super::mei;
 use crate::world::{World, by, contents};
@@ -109,4 +109,29 @@ fn a_store_without_a_model_finds_by_words() {
     let answer = world.ask(&mei(), "kettle");
     assert_eq!(contents(&answer), ["the kettle is in the hall"]);
     assert_eq!(answer.plan.searches, ["keyword"]);
+}
+
+#[test]
+fn a_record_without_a_vector_is_named_until_the_next_recall_has_embedded_it() {
+    let moody = Arc::new(Moody {
+        inner: HashingEmbedder::new(256).unwrap(),
+        fails: AtomicBool::new(false),
+        narrow: AtomicBool::new(false),
+    });
+    let world = World::with_embedder(Some(moody.clone()));
+    world.say(&mei(), None, "the kettle is in the hall", "chat");
+    moody.narrow.store(true, Ordering::SeqCst);
+    let waiting = world.say(&mei(), None, "the feline sleeps on the couch", "chat");
+    let query = by(Mode::Vector, "zyzzyva");
+    assert_eq!(world.recall(&mei(), &query).plan.degraded, [Reason::EmbeddingsPending]);
+    let why = || world.memory().why(&mei(), &query, &waiting.record_id).unwrap();
+    assert_eq!(why(), Why::LeftOut(Reason::EmbeddingsPending, None));
+    // Once the model works, whoever asks next finds it embedded.
+    moody.narrow.store(false, Ordering::SeqCst);
+    assert_eq!(world.recall(&mei(), &by(Mode::Hybrid, "feline")).plan.degraded, []);
+    assert_eq!(world.memory().stats(&mei()).unwrap()["embedded"]["records"], 2);
+    assert_ne!(why(), Why::LeftOut(Reason::EmbeddingsPending, None));
+    // What matches in nothing is not said to be beaten by others.
+    let nothing = world.memory().why(&mei(), &by(Mode::Keyword, "zyzzyva"), &waiting.record_id).unwrap();
+    assert_eq!(nothing, Why::LeftOut(Reason::BelowFloor, None));
 }
