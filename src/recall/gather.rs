@@ -8,7 +8,6 @@ use super::{Mode, Query};
 use crate::index::block::{NONE, PARALLEL_ROWS};
 use crate::index::bm25::{self, Collection};
 use crate::index::{Entry, hash_of_words, subject_words, words};
-use crate::text::query_terms;
 
 /// The most words of a query that are looked up; more are cut off.
 const TERMS_MAX: usize = 256;
@@ -42,9 +41,9 @@ impl Found {
     }
 }
 
-pub(super) fn gather(ground: &Ground, query: &Query) -> Found {
+pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String]) -> Found {
     let by_words = query.mode != Mode::Vector || ground.asked.vector.is_none();
-    let terms: Vec<String> = if by_words { query_terms(&query.text) } else { Vec::new() };
+    let terms = if by_words { terms } else { &[] };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
     let rows: usize = ground.regions.iter().map(|region| region.partition.entries().len()).sum();
     let (keyword, (cosine, slack)) = if rows < PARALLEL_ROWS {

@@ -61,7 +61,8 @@ pub struct Sources<'a> {
 pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Result<Recalled> {
     query.check()?;
     let started = Instant::now();
-    if query_terms(&query.text).is_empty() {
+    let terms = query_terms(&query.text);
+    if terms.is_empty() {
         return Ok(Recalled::empty(Reason::EmptyQuery, query));
     }
     let asked = plan::embed(sources, query);
@@ -76,7 +77,7 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     if let Some(reason) = ground.nothing() {
         return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query)));
     }
-    let found = gather::gather(&ground, query);
+    let found = gather::gather(&ground, query, &terms);
     let gathered = Instant::now();
     let ranking = score::rank(sources, &ground, &found);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;

@@ -67,7 +67,7 @@ pub(super) fn plan<'s>(
     asked: Asked,
 ) -> Result<(Snapshot<'s>, Ground)> {
     let view = sources.relay.view();
-    // The index may be older than the snapshot, never newer: what it lacks is searched directly.
+    // The index may be older than the snapshot, never newer: what it lacks is taken from the store.
     let snapshot = sources.store.snapshot()?;
     let (asked, model) = compared(sources, &snapshot, asked)?;
     let mut kept_out = BTreeMap::new();

@@ -7,6 +7,7 @@ use crate::namespace::Principal;
 use crate::reason::Reason;
 use crate::record::{RecordId, State};
 use crate::store::Snapshot;
+use crate::text::query_terms;
 
 /// The fate of one record in one recall.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +47,7 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
             return Ok(Why::LeftOut(obstacle, None));
         }
     }
-    let found = gather::gather(&ground, query);
+    let found = gather::gather(&ground, query, &query_terms(&query.text));
     let mut ranking = score::rank(sources, &ground, &found);
     let mut scored = None;
     while let Some(next) = ranking.next(&snapshot)? {

@@ -11,7 +11,7 @@ use crate::text::terms;
 
 impl Relay {
     /// Everything in which the indexes differ from the store. What the keyword index has yet to apply is
-    /// no difference: it is searched directly.
+    /// no difference: it is taken from the store.
     pub fn check(&self, snapshot: &Snapshot<'_>) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let view = self.view();

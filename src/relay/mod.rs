@@ -24,8 +24,8 @@ pub use partitions::{Area, Partitions};
 
 /// How many changes are applied between two commits: it bounds the memory of a rebuild.
 const BATCH: usize = 2048;
-/// How many changes may wait before an index commit repays itself. Until then they are searched
-/// directly, which costs about 20 microseconds each.
+/// How many changes may wait before an index commit repays itself. Until then whoever loads a partition takes
+/// them from the store's texts, which costs about 20 microseconds each.
 pub const BACKLOG_MAX: u64 = 512;
 /// How long cleaning up waits for another process to let go before it reports what is left.
 const PATIENCE: Duration = Duration::from_secs(3);

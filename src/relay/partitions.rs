@@ -202,7 +202,8 @@ impl Source<'_> {
     /// The posting lists: what the index has, and what it does not have yet from the store itself.
     fn words(&self, members: &[NamespaceId], entries: &[Entry]) -> Result<Words> {
         let mut unindexed: HashSet<DocId> = HashSet::new();
-        for change in self.changes(members, Seq(self.view.watermark()), i64::MAX as usize)? {
+        // What is not of a member has no slot, so it does no harm here.
+        for change in self.changes(Seq(self.view.watermark()), i64::MAX as usize)? {
             unindexed.extend(change.added);
         }
         let slot = |doc: DocId| entries.binary_search_by_key(&doc, |entry| entry.columns.doc).ok();
@@ -284,14 +285,11 @@ impl Source<'_> {
         Ok(partition)
     }
 
-    fn changes(&self, members: &[NamespaceId], after: Seq, limit: usize) -> Result<Vec<Change>> {
+    /// What was written in the area after a moment, and for a wide one everywhere else too.
+    fn changes(&self, after: Seq, limit: usize) -> Result<Vec<Change>> {
         match self.area {
             Area::Own(place) => self.snapshot.changes(place.id, after),
-            Area::Below(_) => {
-                let mut changes = self.snapshot.changes_anywhere(after, limit)?;
-                changes.retain(|change| members.binary_search(&change.namespace).is_ok());
-                Ok(changes)
-            }
+            Area::Below(_) => self.snapshot.changes_anywhere(after, limit),
         }
     }
 
@@ -299,10 +297,7 @@ impl Source<'_> {
     /// namespace that it does not have yet.
     fn since(&self, partition: &Partition) -> Result<Option<Vec<Change>>> {
         let members = partition.members();
-        let changes = match self.area {
-            Area::Own(place) => self.snapshot.changes(place.id, partition.at())?,
-            Area::Below(_) => self.snapshot.changes_anywhere(partition.at(), CHANGES_MAX + 1)?,
-        };
+        let changes = self.changes(partition.at(), CHANGES_MAX + 1)?;
         if changes.len() > CHANGES_MAX {
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 //! reaches the disk or the embedder.
 
 mod batch;
+mod embedding;
 
 use crate::clock::Timestamp;
 use crate::embed::Embedder;
@@ -15,6 +16,7 @@ use crate::store::{ModelRow, Seen, Store, Vectors, Writing, Written};
 use crate::trust::Authority;
 
 pub use batch::remember_all;
+pub use embedding::{embed_waiting, reembed};
 
 /// What a write needs.
 #[derive(Clone, Copy)]

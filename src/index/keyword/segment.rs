@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use tantivy::SegmentReader;
 use tantivy::columnar::{Cardinality, Column};
 use tantivy::index::{InvertedIndexReader, SegmentId};
 use tantivy::postings::TermInfo;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentReader, Term};
 
 use crate::error::{Error, Result};
 
@@ -54,14 +54,6 @@ impl Segment {
         self.docs.max_value()
     }
 
-    /// Puts id and frequency of every alive document that holds `term` into `found`, which is empty.
-    pub(super) fn postings(&self, term: &Term, found: &mut Vec<(u64, u32)>) -> Result<()> {
-        match self.terms.get_term_info(term).map_err(damaged)? {
-            Some(info) => self.decode(&info, found),
-            None => Ok(()),
-        }
-    }
-
     /// Gives every key with id and frequency of each alive document that holds it.
     pub(super) fn each_posting(&self, mut each: impl FnMut(&[u8], u64, u32)) -> Result<()> {
         let mut stream = self.terms.terms().stream().map_err(damaged)?;
@@ -92,6 +84,7 @@ impl Segment {
         Ok(())
     }
 
+    /// Puts id and frequency of every alive document of a posting list into `found`, which is empty.
     fn decode(&self, info: &TermInfo, found: &mut Vec<(u64, u32)>) -> Result<()> {
         let mut block = self
             .terms

@@ -4,14 +4,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-use tantivy::Term;
-
 use crate::error::{Error, Result};
 
 use super::contain::contained;
 use super::partition::Partition;
 use super::payload::Payload;
-use super::schema::FIELDS;
 use super::segment::Segment;
 
 /// A snapshot of the index, cheap to clone.
@@ -75,21 +72,6 @@ impl View {
     /// Returns the generation of the commit.
     pub fn generation(&self) -> u64 {
         self.state.payload.generation
-    }
-
-    /// Gives id and term frequency of every document of `partition` that holds `term`, in no order
-    /// that means anything. Removed documents are not among them.
-    ///
-    /// `term` is compared as it is: analysis is the caller's.
-    pub fn postings(&self, partition: Partition, term: &str, mut each: impl FnMut(u64, u32)) -> Result<()> {
-        let key = Term::from_field_text(FIELDS.terms, &partition.key(term));
-        // The caller's code runs outside of the containment: its panics are its own.
-        let mut found = Vec::new();
-        for segment in self.segments() {
-            contained(|| segment.postings(&key, &mut found))?;
-            found.drain(..).for_each(|(doc, frequency)| each(doc, frequency));
-        }
-        Ok(())
     }
 
     /// Gives every term of a partition with id and frequency of each document that holds it, in no order that

@@ -1,15 +1,16 @@
 //! The memory of agents, as a library: composes store, gates, relay, recall and forget. No logic of its
 //! own.
 
+mod background;
+mod inner;
+
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
 use serde_json::{Value, json};
 
-use crate::change::{DocId, Seq};
+use crate::change::Seq;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, QueryCache};
 use crate::error::{Error, Result};
@@ -21,14 +22,12 @@ use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{BACKLOG_MAX, Drained, Relay};
 use crate::remember::{self, Correction, Outcome};
 use crate::store::{
-    AsOf, Filter, Finding, HistoryEntry, NewTrace, Page, PageRequest, Standing, StateFilter, Store,
-    TraceStore, TraceSummary, Vectors, Waiting, minted,
+    AsOf, Filter, Finding, HistoryEntry, NewTrace, Page, PageRequest, StateFilter, Store, TraceStore,
+    TraceSummary, Waiting, minted,
 };
 
-/// How often a running program looks for what another one wrote to the indexes.
-const TICK: Duration = Duration::from_millis(500);
-/// How many records are embedded between two commits of a change of model.
-const REEMBED_BATCH: usize = 64;
+use background::Background;
+use inner::Inner;
 
 /// How to open a [`Memory`].
 pub struct Options {
@@ -92,21 +91,7 @@ pub struct Opening {
 /// ```
 pub struct Memory {
     inner: Arc<Inner>,
-    background: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
-}
-
-struct Inner {
-    store: Store,
-    relay: Relay,
-    traces: TraceStore,
-    memo: recall::Memo,
-    embedder: Option<Arc<dyn Embedder>>,
-    policy: Policy,
-    policy_version: String,
-    policy_error: Option<String>,
-    clock: Arc<dyn Clock>,
-    /// The write up to which nothing waits for a vector, so that a round walks over later ones alone.
-    embedded_upto: AtomicU64,
+    background: Option<Background>,
 }
 
 impl Memory {
@@ -167,7 +152,7 @@ impl Memory {
             ));
         }
         let inner = Arc::new(inner);
-        let background = options.background.then(|| start(&inner)).transpose()?;
+        let background = options.background.then(|| Background::start(&inner)).transpose()?;
         Ok((Memory { inner, background }, opening))
     }
 
@@ -257,7 +242,7 @@ impl Memory {
     /// Answers a query. A trace of it is kept.
     pub fn recall(&self, principal: &Principal, query: &Query) -> Result<Recalled> {
         // Without a background thread this is when another process's index commits are taken on; a failure
-        // costs speed, not correctness, since what the index lacks is searched directly.
+        // costs speed, not correctness, since what the index lacks is taken from the store.
         if self.background.is_none() {
             let _ = self.inner.relay.refresh();
         }
@@ -266,7 +251,7 @@ impl Memory {
         // Without a background thread nobody else embeds what was stored while the model was down.
         let waits = answer.plan.degraded.contains(&crate::reason::Reason::EmbeddingsPending);
         if waits && self.background.is_none() && answer.plan.searches.contains(&"exact_vector") {
-            self.inner.embed_pending();
+            self.inner.embed_waiting();
             answer = recall::recall(sources, principal, query)?;
         }
         let kept = &sources.policy.traces;
@@ -300,7 +285,7 @@ impl Memory {
         let kept = |receipt: &Receipt| receipt.details["kept_with_other_sources"] != json!([]);
         if matches!(&forgotten, Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) if kept(receipt)) {
             // What lost the source that its vectors were made with waits for new ones.
-            self.inner.embed_pending();
+            self.inner.embed_waiting();
         }
         Ok(forgotten)
     }
@@ -408,35 +393,9 @@ impl Memory {
             .embedder
             .as_deref()
             .ok_or_else(|| Error::Embed("no model is configured".to_owned()))?;
-        let info = embedder.model();
-        let now = || self.inner.clock.now();
-        let store = &self.inner.store;
-        let model = store.write(now(), |writing| writing.model(&info.name, &info.fingerprint, info.dims))?;
-        let (mut done, all) = store.snapshot()?.coverage(model.id)?;
-        let (mut after, mut fresh) = (DocId(0), 0);
-        loop {
-            let batch = store.snapshot()?.pending(model.id, after, REEMBED_BATCH)?;
-            let Some((last, _)) = batch.last() else { break };
-            after = *last;
-            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-            let vectors = embedder.embed_passages(&texts)?;
-            if vectors.iter().flatten().any(|vector| vector.len() != info.dims) {
-                return Err(Error::Embed("the model gave vectors of another width than its own".to_owned()));
-            }
-            store.write(now(), |writing| {
-                for ((doc, _), parts) in batch.iter().zip(vectors) {
-                    writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
-                }
-                Ok(())
-            })?;
-            fresh += batch.len() as u64;
-            done += batch.len() as u64;
-            progress(done.min(all), all);
-        }
-        if !model.in_use {
-            store.write(now(), |writing| writing.use_model(model.id))?;
-            self.inner.relay.partitions().clear();
-        }
+        let fresh = remember::reembed(|| self.inner.for_embedding(), embedder, progress)?;
+        // Another model's vectors may be in use from here on.
+        self.inner.relay.partitions().clear();
         Ok(fresh)
     }
 
@@ -538,137 +497,7 @@ impl Memory {
     }
 }
 
-impl Inner {
-    fn for_write(&self) -> Result<remember::Sources<'_>> {
-        if let Some(error) = &self.policy_error {
-            return Err(Error::Policy(error.trim_start_matches("the policy can't be used: ").to_owned()));
-        }
-        Ok(remember::Sources {
-            store: &self.store,
-            embedder: self.embedder.as_deref(),
-            policy: &self.policy,
-            now: self.clock.now(),
-        })
-    }
-
-    fn for_recall(&self) -> recall::Sources<'_> {
-        recall::Sources {
-            memo: &self.memo,
-            store: &self.store,
-            relay: &self.relay,
-            embedder: self.embedder.as_deref(),
-            policy: &self.policy,
-            policy_version: &self.policy_version,
-            now: self.clock.now(),
-        }
-    }
-
-    /// Keeps a trace, which is written later: what was done is done, and one that can't be written undoes
-    /// nothing.
-    fn keep_trace(&self, trace: NewTrace) {
-        if self.traces.add(trace) {
-            self.write_traces();
-        }
-    }
-
-    /// Writes the traces that wait. Losing them is no failure of what they speak of.
-    fn write_traces(&self) {
-        let kept = &self.policy.traces;
-        let _ = self.traces.write(&self.store, kept.keep_days, kept.keep_at_most);
-    }
-
-    fn for_forget(&self) -> forget::Sources<'_> {
-        forget::Sources {
-            store: &self.store,
-            relay: &self.relay,
-            traces: &self.traces,
-            now: self.clock.now(),
-        }
-    }
-
-    /// One round of the background thread. What fails now is tried again at the next.
-    fn tick(&self) {
-        let _ = self.relay.refresh();
-        self.write_traces();
-        if self.relay.backlog(&self.store).is_ok_and(|backlog| backlog >= BACKLOG_MAX) {
-            let _ = self.relay.drain(&self.store, &mut |_, _| {});
-        }
-        self.embed_pending();
-    }
-
-    /// Embeds what was stored while the model was down.
-    fn embed_pending(&self) {
-        let Some(embedder) = self.embedder.as_deref() else { return };
-        let pending = || -> Result<()> {
-            let snapshot = self.store.snapshot()?;
-            let last = snapshot.last()?;
-            if last.0 == self.embedded_upto.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            let info = embedder.model();
-            let model = match snapshot.standing(&info.name, &info.fingerprint, info.dims)? {
-                Standing::InUse(model) => model,
-                Standing::First if last == Seq(0) => return Ok(()),
-                // What was written while there was no model waits for the first one.
-                Standing::First => self.store.write(self.clock.now(), |writing| {
-                    writing.model(&info.name, &info.fingerprint, info.dims)
-                })?,
-                Standing::Coming(_) => return Ok(()),
-            };
-            let upto = Seq(self.embedded_upto.load(Ordering::Acquire));
-            let batch = snapshot.pending_since(model.id, upto, REEMBED_BATCH)?;
-            drop(snapshot);
-            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-            if texts.is_empty() {
-                self.embedded_upto.store(last.0, Ordering::Release);
-                return Ok(());
-            }
-            let embedded = embedder.embed_passages(&texts)?;
-            self.store.write(self.clock.now(), |writing| {
-                // What has another width than the model says waits for a better answer.
-                let fits = |parts: &Vec<Vec<f32>>| parts.iter().all(|vector| vector.len() == info.dims);
-                for ((doc, _), parts) in batch.iter().zip(embedded).filter(|(_, parts)| fits(parts)) {
-                    writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
-                }
-                Ok(())
-            })
-        };
-        let _ = pending();
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.write_traces();
-    }
-}
-
 /// The namespace that asks, part by part: printed in one line, two different ones can look alike.
 fn asker(principal: &Principal) -> String {
     crate::json::namespace_to_json(&principal.namespace).to_string()
-}
-
-fn start(inner: &Arc<Inner>) -> Result<(Arc<AtomicBool>, JoinHandle<()>)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (inner, stopped) = (inner.clone(), stop.clone());
-    let work = move || {
-        while !stopped.load(Ordering::Acquire) {
-            inner.tick();
-            std::thread::park_timeout(TICK);
-        }
-    };
-    let thread = std::thread::Builder::new().name("recordari-relay".to_owned()).spawn(work);
-    let thread = thread.map_err(|source| Error::Io { path: "a background thread".into(), source })?;
-    Ok((stop, thread))
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if let Some((stop, thread)) = self.background.take() {
-            stop.store(true, Ordering::Release);
-            thread.thread().unpark();
-            // A panic in the thread has been reported already; the store itself is transactional.
-            let _ = thread.join();
-        }
-    }
 }
