@@ -9,13 +9,38 @@ use crate::trust::{Authority, Sensitivity};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
-/// The number under which indexes know a record: assigned once, in the order of writes.
+/// The number under which stores and indexes know a record: assigned once, ascending in the order of writes.
+/// It says where the record lives: the high bits are the write that made it, the low ones its namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocId(pub u64);
+
+impl DocId {
+    /// The record that a write made in a namespace.
+    pub const fn new(made_by: Seq, namespace: NamespaceId) -> DocId {
+        DocId(made_by.0 << NamespaceId::BITS | namespace.0 as u64)
+    }
+
+    /// The write that made it.
+    pub const fn made_by(self) -> Seq {
+        Seq(self.0 >> NamespaceId::BITS)
+    }
+
+    /// Where it lives.
+    pub const fn namespace(self) -> NamespaceId {
+        NamespaceId((self.0 & NamespaceId::MAX as u64) as u32)
+    }
+}
 
 /// The number under which the store knows a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespaceId(pub u32);
+
+impl NamespaceId {
+    /// How many bits a namespace's number has.
+    pub const BITS: u32 = 27;
+    /// The greatest number of a namespace.
+    pub const MAX: u32 = (1 << NamespaceId::BITS) - 1;
+}
 
 /// What one write did to what is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,4 +81,18 @@ pub struct Columns {
     pub importance: f64,
     /// How many terms the analysis finds in it.
     pub terms: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_says_where_it_lives_and_sorts_by_its_write() {
+        for (seq, namespace) in [(1, 0), (1, NamespaceId::MAX), (2, 1), ((1 << 36) - 1, 77)] {
+            let doc = DocId::new(Seq(seq), NamespaceId(namespace));
+            assert_eq!((doc.made_by(), doc.namespace()), (Seq(seq), NamespaceId(namespace)));
+        }
+        assert!(DocId::new(Seq(1), NamespaceId(NamespaceId::MAX)) < DocId::new(Seq(2), NamespaceId(0)));
+    }
 }

@@ -1,12 +1,13 @@
-//! The vectors of a partition, contiguous, in the order of slots. A few are kept as they are; of many only
-//! what fits into a byte per number, which says which of them may be the best: those are compared in full.
+//! The vectors of a partition, contiguous, in the order of slots. Searched by a byte per number, which says
+//! which of them may be the best: those are compared in full, by what else is kept of them in memory or by
+//! what the store has.
 
 use rayon::prelude::*;
 
-use crate::simd::{Level, dot_f32_rows, dot_i8_rows_at};
+use crate::simd::{Level, Packed, dot_f32, dot_i8_rows_at};
 
-/// Up to so many rows are kept as they are. Beyond, reading them takes longer than asking the store for the
-/// few that decide.
+/// Of up to so many rows everything is kept; of more the first byte of each number, since asking the store for
+/// the few that decide takes less than keeping all.
 pub const FULL_ROWS: usize = 4096;
 /// From this many rows on, the scan is spread over the cores: below, waking them costs more.
 pub const PARALLEL_ROWS: usize = 16_384;
@@ -17,8 +18,8 @@ pub const NONE: f32 = f32::NEG_INFINITY;
 const DEVIATIONS: f32 = 8.0;
 /// The largest number of a rounded query.
 const QUERY_MAX: f32 = 2047.0;
-/// The largest number of a rounded row.
-const CODE_MAX: f32 = 127.0;
+/// How many steps of a packed number are one of its first byte.
+const COARSE: f32 = 256.0;
 
 /// Vectors of one model.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,27 +28,31 @@ pub struct VectorBlock {
     dims: usize,
     /// The slot whose vector each row is; a long text has several rows.
     owners: Vec<u32>,
-    rows: Rows,
-    /// Whether all rows are kept as they are, however many.
+    /// The first byte of each packed number, rounded: what is scanned.
+    coarse: Vec<i8>,
+    /// What that leaves of it, in steps of the scale; none where there are too many rows.
+    fine: Option<Vec<i8>>,
+    /// What one step of a row's packed numbers is worth.
+    scales: Vec<f32>,
+    /// The longest of all rows' rounding errors.
+    error: f32,
+    /// Whether everything is kept and compared, however many rows there are.
     all_full: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Rows {
-    Full(Vec<f32>),
-    Rounded {
-        codes: Vec<i8>,
-        /// What one step of a row's numbers is worth.
-        steps: Vec<f32>,
-        /// The longest of all rows' rounding errors.
-        error: f32,
-    },
 }
 
 impl VectorBlock {
     /// An empty block; with `all_full` it stays exact, whatever that takes.
     pub fn new(model: u32, dims: usize, all_full: bool) -> VectorBlock {
-        VectorBlock { model, dims, owners: Vec::new(), rows: Rows::Full(Vec::new()), all_full }
+        VectorBlock {
+            model,
+            dims,
+            owners: Vec::new(),
+            coarse: Vec::new(),
+            fine: Some(Vec::new()),
+            scales: Vec::new(),
+            error: 0.0,
+            all_full,
+        }
     }
 
     /// The number of the model that made them.
@@ -65,33 +70,31 @@ impl VectorBlock {
         &self.owners
     }
 
-    /// Whether every row is kept as it is.
+    /// Whether everything of every row is kept.
     pub fn is_full(&self) -> bool {
-        matches!(self.rows, Rows::Full(_))
+        self.fine.is_some()
     }
 
-    /// Adds a row; one of another width is left out.
-    pub fn push(&mut self, slot: u32, vector: &[f32]) {
-        if vector.len() != self.dims {
-            return;
-        }
-        self.owners.push(slot);
-        match &mut self.rows {
-            Rows::Full(rows) => rows.extend_from_slice(vector),
-            Rows::Rounded { codes, steps, error } => round(vector, codes, steps, error),
+    /// Adds the packed vectors of a record; those of another width are left out.
+    pub fn push(&mut self, slot: u32, bytes: &[u8]) {
+        for packed in Packed::all(bytes, self.dims).into_iter().flatten() {
+            self.owners.push(slot);
+            self.scales.push(packed.scale);
+            let mut left = 0f32;
+            for code in packed.codes() {
+                let coarse = ((i32::from(code) + 128) >> 8) as i8;
+                let fine = (i32::from(code) - (i32::from(coarse) << 8)) as i8;
+                self.coarse.push(coarse);
+                if let Some(all) = &mut self.fine {
+                    all.push(fine);
+                }
+                left += f32::from(fine) * f32::from(fine);
+            }
+            self.error = self.error.max(left.sqrt() * packed.scale);
         }
         if self.owners.len() > FULL_ROWS && !self.all_full {
-            self.round_all();
+            self.fine = None;
         }
-    }
-
-    fn round_all(&mut self) {
-        let Rows::Full(full) = &self.rows else { return };
-        let (mut codes, mut steps, mut error) = (Vec::with_capacity(full.len()), Vec::new(), 0.0);
-        for row in full.chunks_exact(self.dims.max(1)) {
-            round(row, &mut codes, &mut steps, &mut error);
-        }
-        self.rows = Rows::Rounded { codes, steps, error };
     }
 
     /// Brings rows that were added in any order into the order of slots; those of one slot keep theirs.
@@ -101,22 +104,10 @@ impl VectorBlock {
         }
         let mut order: Vec<usize> = (0..self.owners.len()).collect();
         order.sort_by_key(|row| self.owners[*row]);
-        let dims = self.dims;
         self.owners = order.iter().map(|row| self.owners[*row]).collect();
-        match &mut self.rows {
-            Rows::Full(rows) => *rows = permuted(rows, &order, dims),
-            Rows::Rounded { codes, steps, .. } => {
-                *codes = permuted(codes, &order, dims);
-                *steps = order.iter().map(|row| steps[*row]).collect();
-            }
-        }
-    }
-
-    /// The rows of a slot, where they are kept as they are.
-    pub fn full_rows_of(&self, slot: usize) -> Option<impl Iterator<Item = &[f32]>> {
-        let Rows::Full(rows) = &self.rows else { return None };
-        let range = self.range_of(slot);
-        Some(rows[range.start * self.dims..range.end * self.dims].chunks_exact(self.dims.max(1)))
+        self.scales = order.iter().map(|row| self.scales[*row]).collect();
+        self.coarse = permuted(&self.coarse, &order, self.dims);
+        self.fine = self.fine.as_ref().map(|fine| permuted(fine, &order, self.dims));
     }
 
     /// Whether a slot has any vector.
@@ -127,11 +118,11 @@ impl VectorBlock {
     /// What a forgotten record meant stays in no memory of this process either.
     pub fn blank(&mut self, slots: &[usize]) {
         for slot in slots {
-            let range = self.range_of(*slot);
-            let numbers = range.start * self.dims..range.end * self.dims;
-            match &mut self.rows {
-                Rows::Full(rows) => rows[numbers].fill(0.0),
-                Rows::Rounded { codes, .. } => codes[numbers].fill(0),
+            let rows = self.range_of(*slot);
+            let numbers = rows.start * self.dims..rows.end * self.dims;
+            self.coarse[numbers.clone()].fill(0);
+            if let Some(fine) = &mut self.fine {
+                fine[numbers].fill(0);
             }
         }
     }
@@ -142,22 +133,52 @@ impl VectorBlock {
         from..until
     }
 
+    /// The best cosine of a slot's vectors with the query, in full; [`NONE`] for one without. None at all where
+    /// the store has to be asked.
+    pub fn exact(&self, query: &[f32], slot: usize) -> Option<f32> {
+        let fine = self.fine.as_ref()?;
+        let mut buffer = Vec::with_capacity(self.dims);
+        let of_row = |row: usize| self.dot(query, fine, row, &mut buffer);
+        Some(self.range_of(slot).map(of_row).fold(NONE, f32::max))
+    }
+
+    /// The first vector of a slot, where everything is kept.
+    pub fn first(&self, slot: usize) -> Option<Vec<f32>> {
+        let (fine, row) = (self.fine.as_ref()?, self.range_of(slot).next()?);
+        Some(self.codes(fine, row).map(|code| code * self.scales[row]).collect())
+    }
+
+    fn codes<'a>(&'a self, fine: &'a [i8], row: usize) -> impl Iterator<Item = f32> + 'a {
+        let numbers = row * self.dims..(row + 1) * self.dims;
+        let both = self.coarse[numbers.clone()].iter().zip(&fine[numbers]);
+        both.map(|(coarse, fine)| f32::from(*coarse) * COARSE + f32::from(*fine))
+    }
+
+    /// As [`Packed::dot`] has it, to the last bit.
+    fn dot(&self, query: &[f32], fine: &[i8], row: usize, buffer: &mut Vec<f32>) -> f32 {
+        buffer.clear();
+        buffer.extend(self.codes(fine, row));
+        dot_f32(buffer, query) * self.scales[row]
+    }
+
     /// The best cosine of each of `slots` slots' vectors with the query, [`NONE`] for those that are not
-    /// allowed or have no vector; and how far the true ones may lie from these: 0 when the rows are full.
+    /// allowed or have no vector; and how far the true ones may lie from these: 0 when all were compared in full.
     pub fn scan(&self, query: &[f32], allowed: &[bool]) -> (Vec<f32>, f32) {
         let mut best = vec![NONE; allowed.len()];
         if self.dims != query.len() || self.dims == 0 {
             return (best, 0.0);
         }
-        let (scores, slack) = match &self.rows {
-            Rows::Full(rows) => {
+        let (scores, slack) = match &self.fine {
+            Some(fine) if self.all_full => {
                 let score = |from: usize, out: &mut [f32]| {
-                    let rows = &rows[from * self.dims..(from + out.len()) * self.dims];
-                    dot_f32_rows(query, rows, out);
+                    let mut buffer = Vec::with_capacity(self.dims);
+                    for (place, out) in out.iter_mut().enumerate() {
+                        *out = self.dot(query, fine, from + place, &mut buffer);
+                    }
                 };
                 (self.scores(allowed, score), 0.0)
             }
-            Rows::Rounded { codes, steps, error } => {
+            _ => {
                 let (rounded, step) = rounded_query(query);
                 let level = Level::detect();
                 let score = |from: usize, out: &mut [f32]| {
@@ -165,14 +186,14 @@ impl VectorBlock {
                     for (place, out) in out.chunks_mut(sums.len()).enumerate() {
                         let first = from + place * sums.len();
                         let sums = &mut sums[..out.len()];
-                        let codes = &codes[first * self.dims..(first + out.len()) * self.dims];
+                        let codes = &self.coarse[first * self.dims..(first + out.len()) * self.dims];
                         dot_i8_rows_at(level, &rounded, codes, sums);
-                        for ((out, sum), row) in out.iter_mut().zip(sums).zip(&steps[first..]) {
-                            *out = *sum as f32 * row * step;
+                        for ((out, sum), scale) in out.iter_mut().zip(sums).zip(&self.scales[first..]) {
+                            *out = *sum as f32 * (scale * COARSE) * step;
                         }
                     }
                 };
-                let of_rows = DEVIATIONS * error / (self.dims as f32).sqrt();
+                let of_rows = DEVIATIONS * self.error / (self.dims as f32).sqrt();
                 // The query's own rounding: half a step in each number, against rows of unit length.
                 (self.scores(allowed, score), of_rows + DEVIATIONS * step / 12f32.sqrt())
             }
@@ -213,27 +234,9 @@ impl VectorBlock {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        let rows = match &self.rows {
-            Rows::Full(rows) => rows.len() * 4,
-            Rows::Rounded { codes, steps, .. } => codes.len() + steps.len() * 4,
-        };
-        rows + self.owners.len() * 4
+        let fine = self.fine.as_ref().map_or(0, Vec::len);
+        self.coarse.len() + fine + (self.owners.len() + self.scales.len()) * 4
     }
-}
-
-/// Rounds a row to a byte per number, and notes the length of what that leaves out.
-fn round(row: &[f32], codes: &mut Vec<i8>, steps: &mut Vec<f32>, longest: &mut f32) {
-    let largest = row.iter().fold(0f32, |largest, number| largest.max(number.abs()));
-    let step = largest / CODE_MAX;
-    let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
-    let mut left = 0.0;
-    for number in row {
-        let code = (number * inverse).round();
-        codes.push(code as i8);
-        left += (number - code * step).powi(2);
-    }
-    steps.push(step);
-    *longest = longest.max(left.sqrt());
 }
 
 fn rounded_query(query: &[f32]) -> (Vec<i16>, f32) {
@@ -250,7 +253,7 @@ fn permuted<T: Copy>(numbers: &[T], order: &[usize], dims: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::dot_f32;
+    use crate::simd::pack;
 
     const DIMS: usize = 96;
 
@@ -271,9 +274,15 @@ mod tests {
             .collect()
     }
 
+    fn packed(vector: &[f32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        pack(vector, &mut bytes);
+        bytes
+    }
+
     fn block(vectors: &[Vec<f32>], all_full: bool) -> VectorBlock {
         let mut block = VectorBlock::new(1, DIMS, all_full);
-        vectors.iter().enumerate().for_each(|(slot, vector)| block.push(slot as u32, vector));
+        vectors.iter().enumerate().for_each(|(slot, vector)| block.push(slot as u32, &packed(vector)));
         block
     }
 
@@ -283,6 +292,7 @@ mod tests {
         let allowed: Vec<bool> = (0..all.len()).map(|slot| slot % 7 != 3).collect();
         let (full, rounded) = (block(&all, true), block(&all, false));
         assert!(full.is_full() && !rounded.is_full());
+        assert_eq!(rounded.exact(&all[0], 0), None);
         for query in vectors(40).iter().skip(30) {
             let (exact, none) = full.scan(query, &allowed);
             let (near, slack) = rounded.scan(query, &allowed);
@@ -301,8 +311,8 @@ mod tests {
             let all = vectors(count);
             let mut block = VectorBlock::new(1, DIMS, false);
             for slot in (0..count).rev() {
-                block.push(slot as u32, &all[slot]);
-                block.push(slot as u32, &all[(slot + 1) % count]);
+                block.push(slot as u32, &packed(&all[slot]));
+                block.push(slot as u32, &packed(&all[(slot + 1) % count]));
             }
             block.sort();
             assert!(block.owners().is_sorted() && block.has(5) && !block.has(count));
@@ -312,5 +322,24 @@ mod tests {
             block.blank(&[5]);
             assert_eq!(block.scan(&all[5], &allowed).0[5], 0.0);
         }
+    }
+
+    #[test]
+    fn what_is_compared_in_full_is_the_same_from_memory_and_from_the_store() {
+        let all = vectors(90);
+        let (some, full) = (block(&all, false), block(&all, true));
+        let allowed = vec![true; all.len()];
+        let query = &vectors(100)[95];
+        let scanned = full.scan(query, &allowed).0;
+        let mut buffer = Vec::new();
+        for (slot, vector) in all.iter().enumerate() {
+            let bytes = packed(vector);
+            let stored = Packed::all(&bytes, DIMS).unwrap().next().unwrap();
+            let want = stored.dot(query, &mut buffer);
+            assert_eq!(some.exact(query, slot).unwrap().to_bits(), want.to_bits());
+            assert_eq!(scanned[slot].to_bits(), want.to_bits());
+            assert_eq!(some.first(slot).unwrap(), stored.numbers());
+        }
+        assert_eq!((some.exact(query, 90), some.first(90)), (Some(NONE), None));
     }
 }

@@ -1,7 +1,7 @@
 //! Namespaces in memory: the columns of every record in force, in the order of documents, their vectors and
 //! their words. Knows how to follow changes, not where they come from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::block::VectorBlock;
@@ -23,8 +23,6 @@ pub struct Entry {
     pub columns: Columns,
     /// See [`subject_hash`].
     pub subject: u64,
-    /// Where it lives.
-    pub namespace: NamespaceId,
     /// Whether it is in force. A slot is never moved, so what went out of force keeps its own.
     pub in_force: bool,
 }
@@ -36,8 +34,10 @@ pub struct Added {
     pub entry: Entry,
     /// Its terms and how often each occurs.
     pub words: Vec<(u64, u16)>,
-    /// Its vectors, for the model of the block.
-    pub vectors: Vec<Vec<f32>>,
+    /// Its packed vectors, by the model of the block.
+    pub vectors: Vec<u8>,
+    /// What has to call it up, if not every query may.
+    pub trigger: Option<String>,
 }
 
 /// One namespace, or several as one, at one moment. Cloning is cheap: the parts are shared until one
@@ -52,13 +52,21 @@ pub struct Partition {
     totals: [Collection; Sensitivity::ALL.len()],
     words: Arc<Words>,
     vectors: Option<Arc<VectorBlock>>,
+    /// By slot: what has to call a record up.
+    triggers: Arc<BTreeMap<u32, String>>,
     /// Whether any record has, or had, a subject.
     subjects: bool,
 }
 
 impl Partition {
     /// A partition at that moment; entries in the order of documents, words and vectors by their slots.
-    pub fn new(at: Seq, members: Vec<NamespaceId>, entries: Vec<Entry>, words: Words) -> Partition {
+    pub fn new(
+        at: Seq,
+        members: Vec<NamespaceId>,
+        entries: Vec<Entry>,
+        words: Words,
+        triggers: BTreeMap<u32, String>,
+    ) -> Partition {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.columns.doc));
         let mut totals = [Collection::default(); Sensitivity::ALL.len()];
         for entry in &entries {
@@ -73,6 +81,7 @@ impl Partition {
             totals,
             words: Arc::new(words),
             vectors: None,
+            triggers: Arc::new(triggers),
         }
     }
 
@@ -100,6 +109,11 @@ impl Partition {
     /// Whether a query can name the subject of any record.
     pub fn has_subjects(&self) -> bool {
         self.subjects
+    }
+
+    /// The records that not every query may call up, by slot, each with what it takes.
+    pub fn triggers(&self) -> &BTreeMap<u32, String> {
+        &self.triggers
     }
 
     /// The posting lists.
@@ -142,6 +156,10 @@ impl Partition {
         }
         self.dead = dead;
         let entries = Arc::make_mut(&mut self.entries);
+        if gone.iter().any(|slot| self.triggers.contains_key(&(*slot as u32))) {
+            let triggers = Arc::make_mut(&mut self.triggers);
+            gone.iter().for_each(|slot| drop(triggers.remove(&(*slot as u32))));
+        }
         for slot in &gone {
             entries[*slot].in_force = false;
             let columns = &entries[*slot].columns;
@@ -159,8 +177,10 @@ impl Partition {
             self.totals[one.entry.columns.sensitivity as usize].add(one.entry.columns.terms);
             Arc::make_mut(&mut self.words).add(slot, &one.words);
             if let Some(vectors) = &mut self.vectors {
-                let block = Arc::make_mut(vectors);
-                one.vectors.iter().for_each(|vector| block.push(slot, vector));
+                Arc::make_mut(vectors).push(slot, &one.vectors);
+            }
+            if let Some(trigger) = &one.trigger {
+                Arc::make_mut(&mut self.triggers).insert(slot, trigger.clone());
             }
         }
         true
@@ -197,6 +217,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::record::{Form, Kind};
+    use crate::simd::pack;
     use crate::trust::Authority;
 
     fn entry(doc: u64) -> Entry {
@@ -214,19 +235,31 @@ mod tests {
             importance: 0.5,
             terms: 3,
         };
-        Entry { columns, subject: 0, namespace: NamespaceId(1), in_force: true }
+        Entry { columns, subject: 0, in_force: true }
     }
 
     fn added(doc: u64) -> Added {
-        let number = doc as f32;
-        Added { entry: entry(doc), words: vec![(key(b"tea"), 1)], vectors: vec![vec![number, number]] }
+        let (words, vectors) = (vec![(key(b"tea"), 1)], packed(doc as f32));
+        Added { entry: entry(doc), words, vectors, trigger: Some("tea time".to_owned()) }
+    }
+
+    fn packed(number: f32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        pack(&[number, number], &mut bytes);
+        bytes
     }
 
     fn partition() -> Partition {
         let words = Words::new((0..9).map(|slot| (key(b"tea"), slot, 1)).collect());
-        let mut partition = Partition::new(Seq(1), vec![NamespaceId(1)], (1..10).map(entry).collect(), words);
+        let mut partition = Partition::new(
+            Seq(1),
+            vec![NamespaceId(1)],
+            (1..10).map(entry).collect(),
+            words,
+            [(1, "gone".to_owned())].into(),
+        );
         let mut block = VectorBlock::new(1, 2, false);
-        (0..9u32).for_each(|slot| block.push(slot, &[slot as f32 + 1.0; 2]));
+        (0..9u32).for_each(|slot| block.push(slot, &packed(slot as f32 + 1.0)));
         partition.set_vectors(block);
         partition
     }
@@ -246,9 +279,9 @@ mod tests {
         assert_eq!(partition.collection(Sensitivity::Internal).documents, 10);
         assert_eq!(partition.collection(Sensitivity::Public).documents, 0);
         let block = partition.vectors().unwrap();
-        let rows = |slot| block.full_rows_of(slot).unwrap().collect::<Vec<_>>();
-        assert_eq!(rows(1), [[0.0, 0.0]], "what is gone is blank");
-        assert_eq!(rows(10), [[13.0, 13.0]]);
+        assert_eq!(block.first(1).unwrap(), [0.0, 0.0], "what is gone is blank");
+        assert_eq!(block.first(10).unwrap(), [13.0, 13.0]);
+        assert_eq!(partition.triggers().keys().copied().collect::<Vec<u32>>(), [9, 10]);
         assert_eq!(partition.words().postings(key(b"tea")).count(), 11);
     }
 

@@ -419,7 +419,7 @@ impl Memory {
         let (mut embedded, mut readable) = (0, 0);
         let (mut writes, mut unindexed) = (0, 0);
         for place in snapshot.places(&principal.scope())? {
-            let here = snapshot.readable(place.id, principal.clearance, in_use.map(|model| model.id))?;
+            let here = snapshot.readable(place.id, principal.clearance)?;
             let (waits, all) = snapshot.changes_since(place.id, watermark)?;
             (writes, unindexed) = (writes + all, unindexed + waits);
             (readable, embedded) = (readable + here.0, embedded + here.1);

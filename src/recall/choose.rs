@@ -1,12 +1,13 @@
 //! Which of the ranked records make the answer? Resolves them in the store, holds back what is not
 //! relevant or says the same twice, and keeps one kind or one meaning from filling the answer.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::answer::LEFT_OUT_MAX;
 use super::memo::{Known, Memo};
-use super::plan::Ground;
+use super::plan::{Ground, trigger_unmet};
 use super::query::LIMIT_MAX;
 use super::score::{Ranking, Scored};
 use super::{Group, Hit, Mode, Query, Shown, Sources};
@@ -18,7 +19,7 @@ use crate::reason::Reason;
 use crate::record::{Kind, Record, RecordId, State};
 use crate::simd::dot_f32;
 use crate::store::Snapshot;
-use crate::text::{canonical, mentions};
+use crate::text::mentions;
 
 /// How many records are resolved for each that is asked for, and how many more: enough to fill the answer
 /// after folding, few enough to read at once.
@@ -36,6 +37,8 @@ const ALONE: f64 = 2.0 / 3.0;
 pub(super) struct Resolved {
     pub record: Record,
     pub scored: Scored,
+    /// Its first vector, once it was looked at.
+    vector: OnceCell<Option<Vec<f32>>>,
 }
 
 /// The hits, in order, and what was left out.
@@ -122,19 +125,10 @@ fn resolve(
     if record.state != State::Current || !ground.regions[scored.region].allowed[scored.slot] {
         return Ok(Err(Reason::StaleIndexEntry));
     }
-    if trigger_unmet(&record, query) {
+    if record.read_trigger.as_ref().is_some_and(|trigger| trigger_unmet(trigger, query)) {
         return Ok(Err(Reason::ReadTriggerUnmet));
     }
-    Ok(Ok(Resolved { record, scored }))
-}
-
-/// Whether a record asks for a trigger that neither the task's tags nor the query's words meet.
-fn trigger_unmet(record: &Record, query: &Query) -> bool {
-    let Some(trigger) = &record.read_trigger else {
-        return false;
-    };
-    let tagged = query.tags.iter().any(|tag| canonical(tag) == canonical(trigger));
-    !tagged && !mentions(&query.text, trigger)
+    Ok(Ok(Resolved { record, scored, vector: OnceCell::new() }))
 }
 
 /// The choice as it is being made. Records that say nearly the same words are folded into the best of them;
@@ -222,12 +216,10 @@ fn same_meaning(ground: &Ground, a: &Resolved, b: &Resolved) -> bool {
 }
 
 /// A record's first vector: from memory, or as it was read when the record was scored.
-fn first_vector<'g>(ground: &'g Ground, one: &'g Resolved) -> Option<&'g [f32]> {
-    if let Some(read) = &one.scored.vector {
-        return Some(read);
-    }
-    let block = ground.regions[one.scored.region].partition.vectors()?;
-    block.full_rows_of(one.scored.slot)?.next()
+fn first_vector<'o>(ground: &Ground, one: &'o Resolved) -> Option<&'o [f32]> {
+    let from_memory = || ground.regions[one.scored.region].partition.vectors()?.first(one.scored.slot);
+    let read = || one.scored.vector.clone().or_else(from_memory);
+    one.vector.get_or_init(read).as_deref()
 }
 
 /// Puts records about one subject together, the one that prevails first, and what the caller's own

@@ -12,6 +12,7 @@ use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::relay::Area;
 use crate::store::{Filter, ModelRow, Snapshot, Standing};
+use crate::text::{canonical, mentions};
 use crate::trust::Sensitivity;
 
 /// The query as the model sees it, and the model's row in the store.
@@ -97,7 +98,15 @@ pub(super) fn plan<'s>(
                 }
             }
         };
-        let allowed: Vec<bool> = partition.entries().iter().map(&mut is_allowed).collect();
+        let mut allowed: Vec<bool> = partition.entries().iter().map(&mut is_allowed).collect();
+        for (slot, trigger) in partition.triggers() {
+            let allowed = &mut allowed[*slot as usize];
+            if *allowed && trigger_unmet(trigger, query) {
+                *allowed = false;
+                allowed_count -= 1;
+                *kept_out.entry(Reason::ReadTriggerUnmet).or_insert(0) += 1;
+            }
+        }
         regions.push(Region { namespace: namespace.clone(), partition, allowed, allowed_count });
     }
     let mut degraded: Vec<Reason> = asked.degraded.into_iter().collect();
@@ -169,6 +178,12 @@ pub(super) fn obstacle(
     None
 }
 
+/// Whether a record asks for a trigger that neither the task's tags nor the query's words meet.
+pub(super) fn trigger_unmet(trigger: &str, query: &Query) -> bool {
+    let tagged = query.tags.iter().any(|tag| canonical(tag) == canonical(trigger));
+    !tagged && !mentions(&query.text, trigger)
+}
+
 impl Region {
     /// Whether a record that may be considered has no vector, so that its words alone can find it.
     fn lacks_vectors(&self) -> bool {
@@ -194,7 +209,9 @@ impl Ground {
             return Some(Reason::NoMemories);
         }
         let allowed: usize = self.regions.iter().map(|region| region.allowed_count).sum();
-        (allowed == 0).then_some(Reason::NothingAllowed)
+        // Of what keeps records out, a trigger is what the caller can meet.
+        let by_trigger = self.kept_out.contains_key(&Reason::ReadTriggerUnmet);
+        (allowed == 0).then_some(if by_trigger { Reason::ReadTriggerUnmet } else { Reason::NothingAllowed })
     }
 
     /// Whether a namespace holds anything in force that the caller may read. One that does not is not

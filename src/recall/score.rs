@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::gate::policy::RecallPolicy;
 use crate::index::block::NONE;
 use crate::record::{Form, Kind};
-use crate::simd::dot_f32;
+use crate::simd::Packed;
 use crate::store::Snapshot;
 use crate::trust::Authority;
 
@@ -137,11 +137,17 @@ impl Ranking<'_> {
         let (region, slot, doc) = (scored.region, scored.slot, scored.doc);
         let (mut cosine, mut first) = (NONE, None);
         if let (Some(query), Some(model)) = (&self.ground.asked.vector, &self.ground.model) {
-            let namespace = self.ground.regions[region].partition.entries()[slot].namespace;
-            snapshot.numbers_of(model, namespace, doc, |numbers| {
-                cosine = cosine.max(dot_f32(query, numbers));
-                first.get_or_insert_with(|| numbers.to_vec());
-            })?;
+            let block = self.ground.regions[region].partition.vectors();
+            match block.and_then(|block| block.exact(query, slot)) {
+                Some(in_memory) => cosine = in_memory,
+                None => snapshot.vectors_of(doc, |bytes| {
+                    let mut buffer = Vec::with_capacity(model.dims);
+                    for packed in Packed::all(bytes, model.dims).into_iter().flatten() {
+                        cosine = cosine.max(packed.dot(query, &mut buffer));
+                        first.get_or_insert_with(|| packed.numbers());
+                    }
+                })?,
+            }
         }
         let matched = Match {
             semantic: relevance(self.ground, cosine),

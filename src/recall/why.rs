@@ -42,8 +42,11 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
             && !region.allowed[slot]
         {
             let columns = &region.partition.entries()[slot].columns;
-            let obstacle =
-                plan::obstacle(columns, principal, query, sources, None).unwrap_or(Reason::OutsideFilter);
+            let unmet = region.partition.triggers().get(&(slot as u32));
+            let unmet = unmet.filter(|trigger| plan::trigger_unmet(trigger, query));
+            let obstacle = plan::obstacle(columns, principal, query, sources, None)
+                .or(unmet.map(|_| Reason::ReadTriggerUnmet))
+                .unwrap_or(Reason::OutsideFilter);
             return Ok(Why::LeftOut(obstacle, None));
         }
     }

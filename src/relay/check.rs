@@ -59,7 +59,7 @@ impl Relay {
 /// The fingerprint that a document should have in the index: none of it when it has no words. None at all
 /// when it can't be told, since the record is gone or damaged, which other checks report.
 fn words(snapshot: &Snapshot<'_>, doc: DocId) -> Result<Option<Option<u64>>> {
-    let Some((namespace, sensitivity)) = snapshot.partition_of(doc)? else {
+    let Some(sensitivity) = snapshot.sensitivity_of(doc)? else {
         return Ok(None);
     };
     let record = match snapshot.record(doc) {
@@ -67,7 +67,7 @@ fn words(snapshot: &Snapshot<'_>, doc: DocId) -> Result<Option<Option<u64>>> {
         Ok(None) | Err(Error::Corrupt(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let partition = keyword::Partition { namespace: namespace.0, class: sensitivity as u8 };
+    let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
     let mut counts: HashMap<String, u32> = HashMap::new();
     for term in terms(&record.indexed_text()) {
         *counts.entry(term).or_insert(0) += 1;

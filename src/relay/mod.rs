@@ -235,10 +235,10 @@ fn entries_of(snapshot: &Snapshot<'_>, change: &Change, entries: &mut Vec<Entry>
         entries.push(Entry::Remove { doc });
     }
     if let Some(doc) = change.added
-        && let Some((namespace, sensitivity)) = snapshot.partition_of(doc)?
+        && let Some(sensitivity) = snapshot.sensitivity_of(doc)?
         && let Some(record) = snapshot.record(doc)?
     {
-        let partition = keyword::Partition { namespace: namespace.0, class: sensitivity as u8 };
+        let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
         entries.push(Entry::Add { doc: doc.0, partition, terms: terms(&record.indexed_text()) });
     }
     Ok(())

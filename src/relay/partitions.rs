@@ -1,7 +1,7 @@
 //! The partitions in memory: loaded on first use, brought up to each snapshot's moment, dropped when they
 //! take too much. Equal to the store's own rows at that moment; a test compares them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
@@ -10,7 +10,7 @@ use crate::index::keyword::{self, View};
 use crate::index::words::{self, Words};
 use crate::index::{Added, Entry, Partition, VectorBlock, subject_hash};
 use crate::namespace::Namespace;
-use crate::store::{ModelId, ModelRow, Place, Snapshot};
+use crate::store::{ModelRow, Place, Snapshot};
 use crate::text::terms;
 use crate::trust::Sensitivity;
 
@@ -177,26 +177,23 @@ impl Source<'_> {
 
     fn load(&self) -> Result<Partition> {
         let members = self.members()?;
-        let mut subjects = HashMap::new();
-        let mut columns: Vec<(NamespaceId, Columns)> = Vec::new();
+        let mut found: Vec<(Entry, Option<String>)> = Vec::new();
         for member in &members {
-            self.snapshot.subjects(*member, |doc, subject| {
-                subjects.insert(doc, subject_hash(subject));
+            self.snapshot.in_force(*member, |columns, subject, trigger| {
+                found.push((entry(columns, subject), trigger.map(str::to_owned)));
             })?;
-            columns.extend(self.snapshot.columns(*member)?.into_iter().map(|columns| (*member, columns)));
         }
         if members.len() > 1 {
-            columns.sort_unstable_by_key(|(_, columns)| columns.doc);
+            found.sort_unstable_by_key(|(entry, _)| entry.columns.doc);
         }
-        let entry = |(namespace, columns): (NamespaceId, Columns)| Entry {
-            subject: subjects.get(&columns.doc).copied().unwrap_or(0),
-            columns,
-            namespace,
-            in_force: true,
-        };
-        let entries: Vec<Entry> = columns.into_iter().map(entry).collect();
+        let mut triggers = BTreeMap::new();
+        let mut entries = Vec::with_capacity(found.len());
+        for (entry, trigger) in found {
+            triggers.extend(trigger.map(|trigger| (entries.len() as u32, trigger)));
+            entries.push(entry);
+        }
         let words = self.words(&members, &entries)?;
-        Ok(Partition::new(self.now, members, entries, words))
+        Ok(Partition::new(self.now, members, entries, words, triggers))
     }
 
     /// The posting lists: what the index has, and what it does not have yet from the store itself.
@@ -267,14 +264,11 @@ impl Source<'_> {
     ) -> Result<Partition> {
         let Some(model) = model else { return Ok(partition) };
         let mut block = VectorBlock::new(model.id.0, model.dims, all_full);
-        let mut numbers = Vec::with_capacity(model.dims);
         for member in partition.members() {
-            self.snapshot.vectors(model.id, *member, |doc, bytes| {
+            self.snapshot.vectors(*member, |doc, bytes| {
                 if let Some(slot) = partition.slot(doc) {
-                    numbers.clear();
-                    push_numbers(&mut numbers, bytes);
                     // One of another width is left out there; verify reports it.
-                    block.push(slot as u32, &numbers);
+                    block.push(slot as u32, bytes);
                 }
                 Ok(())
             })?;
@@ -288,7 +282,7 @@ impl Source<'_> {
     /// What was written in the area after a moment, and for a wide one everywhere else too.
     fn changes(&self, after: Seq, limit: usize) -> Result<Vec<Change>> {
         match self.area {
-            Area::Own(place) => self.snapshot.changes(place.id, after),
+            Area::Own(place) => self.snapshot.changes(place.id, after, limit),
             Area::Below(_) => self.snapshot.changes_anywhere(after, limit),
         }
     }
@@ -317,26 +311,19 @@ impl Source<'_> {
             return self.load();
         };
         let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();
-        let came: BTreeSet<(DocId, NamespaceId)> =
-            changes.iter().filter_map(|change| Some((change.added?, change.namespace))).collect();
-        let model = partition.vectors().map(|block| (ModelId(block.model()), block.dims()));
+        let came: BTreeSet<DocId> = changes.iter().filter_map(|change| change.added).collect();
         let mut added = Vec::new();
-        for (doc, namespace) in came {
-            let Some(columns) = self.snapshot.columns_of(doc)? else {
-                continue;
-            };
-            let subject = self.snapshot.subject_of(doc)?.map_or(0, |subject| subject_hash(&subject));
+        for doc in came {
+            let mut one = None;
+            self.snapshot.one_in_force(doc, |columns, subject, trigger| {
+                one = Some((entry(columns, subject), trigger.map(str::to_owned)));
+            })?;
+            let Some((entry, trigger)) = one else { continue };
             let mut vectors = Vec::new();
-            if let Some((model, dims)) = model {
-                self.snapshot.vectors_of(model, namespace, doc, |_, bytes| {
-                    let mut numbers = Vec::with_capacity(dims);
-                    push_numbers(&mut numbers, bytes);
-                    vectors.push(numbers);
-                    Ok(())
-                })?;
+            if partition.vectors().is_some() {
+                self.snapshot.vectors_of(doc, |bytes| vectors.extend_from_slice(bytes))?;
             }
-            let entry = Entry { columns, subject, namespace, in_force: true };
-            added.push(Added { entry, words: self.counted(doc)?, vectors });
+            added.push(Added { entry, words: self.counted(doc)?, vectors, trigger });
         }
         match partition.advance(self.now, &removed, &added) {
             true => Ok(partition),
@@ -349,6 +336,6 @@ fn clamped(count: u32) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-fn push_numbers(numbers: &mut Vec<f32>, bytes: &[u8]) {
-    numbers.extend(bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)));
+fn entry(columns: Columns, subject: Option<&str>) -> Entry {
+    Entry { columns, subject: subject.map_or(0, subject_hash), in_force: true }
 }

@@ -28,7 +28,7 @@ pub fn embed_waiting(sources: Sources<'_>, upto: Seq) -> Result<Option<Seq>> {
             .write(sources.now, |writing| writing.model(&info.name, &info.fingerprint, info.dims))?,
         Standing::Coming(_) => return Ok(None),
     };
-    let batch = snapshot.pending_since(model.id, upto, BATCH)?;
+    let batch = snapshot.pending_since(&model, upto, BATCH)?;
     drop(snapshot);
     let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
     if texts.is_empty() {
@@ -39,7 +39,7 @@ pub fn embed_waiting(sources: Sources<'_>, upto: Seq) -> Result<Option<Seq>> {
         // What has another width than the model says waits for a better answer.
         let fits = |parts: &Vec<Vec<f32>>| parts.iter().all(|vector| vector.len() == info.dims);
         for ((doc, _), parts) in batch.iter().zip(embedded).filter(|(_, parts)| fits(parts)) {
-            writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
+            writing.add_vectors(*doc, &Vectors { model: model.clone(), parts })?;
         }
         Ok(())
     })?;
@@ -61,10 +61,10 @@ pub fn reembed<'s>(
     let store = sources().store;
     let model =
         store.write(sources().now, |writing| writing.model(&info.name, &info.fingerprint, info.dims))?;
-    let (mut done, all) = store.snapshot()?.coverage(model.id)?;
+    let (mut done, all) = store.snapshot()?.coverage(&model)?;
     let (mut after, mut fresh) = (DocId(0), 0);
     loop {
-        let batch = store.snapshot()?.pending(model.id, after, BATCH)?;
+        let batch = store.snapshot()?.pending(&model, after, BATCH)?;
         let Some((last, _)) = batch.last() else { break };
         after = *last;
         let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
@@ -74,7 +74,7 @@ pub fn reembed<'s>(
         }
         store.write(sources().now, |writing| {
             for ((doc, _), parts) in batch.iter().zip(vectors) {
-                writing.add_vectors(*doc, &Vectors { model: model.id, parts })?;
+                writing.add_vectors(*doc, &Vectors { model: model.clone(), parts })?;
             }
             Ok(())
         })?;

@@ -12,7 +12,7 @@ use crate::json::candidate_to_json;
 use crate::namespace::Principal;
 use crate::reason::Reason;
 use crate::record::{Candidate, MemoryId, Record, RecordId, Source, State, indexed_text};
-use crate::store::{ModelRow, Seen, Store, Vectors, Writing, Written};
+use crate::store::{Seen, Store, Vectors, Writing, Written};
 use crate::trust::Authority;
 
 pub use batch::remember_all;
@@ -293,7 +293,7 @@ fn settle_judged(
             match (replaced, &facts.same_text) {
                 // One statement: it goes on resting on what it rested on before.
                 (Some(replaced), Some(same)) if replaced.record_id == same.record_id => {
-                    writing.carry_evidence(&replaced.record_id, &written.record_id)?;
+                    writing.carry_evidence(replaced, &written.record_id)?;
                 }
                 _ => {}
             }
@@ -350,7 +350,7 @@ impl Embedded {
     /// changed over to: the record waits for its vectors, and recall goes on calling the model a mistake.
     fn stored(&self, writing: &Writing<'_>) -> Result<Option<Vectors>> {
         let row = writing.model_if_wanted(&self.name, &self.fingerprint, self.dims)?;
-        Ok(row.map(|ModelRow { id, .. }| Vectors { model: id, parts: self.parts.clone() }))
+        Ok(row.map(|model| Vectors { model, parts: self.parts.clone() }))
     }
 }
 

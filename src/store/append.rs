@@ -4,24 +4,36 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::events::{self, Event};
-use super::facts::{self, subject_key, text_key};
-use super::models::ModelId;
+use super::facts::{self, subject_key};
+use super::keys::{self, Key};
+use super::models::ModelRow;
+use super::number::{doc_of, new_doc, row_of};
 use super::secret::Of;
 use super::writing::Writing;
 use super::{ids, rows};
 use crate::change::{DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 use crate::gate::{Admitted, Facts, Proposal};
-use crate::record::{MemoryId, Record, RecordId, State, indexed_text};
+use crate::record::{Evidence, MemoryId, Record, RecordId, State};
+use crate::simd::{pack, packed_len};
 use crate::text::terms;
 
 /// The vectors of one record, and the model that made them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vectors {
     /// The model.
-    pub model: ModelId,
+    pub model: ModelRow,
     /// One unit vector per window of the text.
     pub parts: Vec<Vec<f32>>,
+}
+
+impl Vectors {
+    /// As the store keeps them.
+    pub(super) fn packed(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.parts.len() * packed_len(self.model.dims));
+        self.parts.iter().for_each(|part| pack(part, &mut bytes));
+        bytes
+    }
 }
 
 /// The ids that a write handed out.
@@ -51,6 +63,7 @@ struct Logical {
     row: i64,
     memory_id: MemoryId,
     generation: u32,
+    is_new: bool,
 }
 
 impl Writing<'_> {
@@ -74,17 +87,18 @@ impl Writing<'_> {
             None => self.logical(namespace, admitted, &record_id)?,
         };
         let (version, superseded) = self.supersede(&logical, corrects)?;
-        let record = self.whole(admitted, &logical, record_id, version, corrects);
-        let speaker = admitted.source().speaker.as_deref();
-        let text = indexed_text(speaker, record.subject.as_deref(), &record.content);
-        let doc = self.insert(namespace, &logical, superseded, &record, terms(&text).len())?;
-        self.insert_evidence(doc, namespace, admitted)?;
+        let mut record = self.whole(admitted, &logical, record_id, version, corrects);
+        record.evidence.push(Evidence {
+            source: admitted.source().clone(),
+            observed_at: admitted.observed_at(),
+            authority: admitted.authority(),
+        });
+        let doc = new_doc(Seq(self.last()?.0 + 1), namespace)?;
+        self.insert(&logical, doc, superseded, &record, vectors)?;
         self.insert_derivations(doc, &record)?;
-        if let Some(vectors) = vectors {
-            self.put_vectors(namespace, doc, vectors)?;
-        }
+        keys::put(self.connection(), doc, &keys::keys_of(self.secret, &record))?;
         let what = if corrects.is_some() { "corrected" } else { "committed" };
-        self.event(&Event {
+        let seq = self.event(&Event {
             memory_id: Some(record.memory_id.as_str()),
             record_id: Some(record.record_id.as_str()),
             version: Some(version),
@@ -93,6 +107,7 @@ impl Writing<'_> {
             digest: Some(self.content_digest(&rows::checksum(&record))),
             ..Event::new(self.now, namespace, what)
         })?;
+        debug_assert_eq!(seq, doc.made_by(), "a record is numbered by the event that makes it");
         Ok(Written::of(&record))
     }
 
@@ -100,7 +115,12 @@ impl Writing<'_> {
     pub fn add_evidence(&self, record: &Record, admitted: &Admitted) -> Result<()> {
         let namespace = self.namespace(&record.namespace)?;
         let doc = self.doc_of(&record.record_id)?;
-        self.insert_evidence(doc, namespace, admitted)?;
+        let evidence = Evidence {
+            source: admitted.source().clone(),
+            observed_at: admitted.observed_at(),
+            authority: admitted.authority(),
+        };
+        self.insert_evidence(doc, &[evidence])?;
         self.event(&Event {
             memory_id: Some(record.memory_id.as_str()),
             record_id: Some(record.record_id.as_str()),
@@ -111,17 +131,19 @@ impl Writing<'_> {
     }
 
     /// Lets a version rest on what an earlier one with the same text rested on, besides its own source.
-    pub fn carry_evidence(&self, from: &RecordId, to: &RecordId) -> Result<()> {
-        let (from, to) = (self.doc_of(from)?, self.doc_of(to)?);
-        self.connection()
-            .prepare_cached(
-                "INSERT INTO evidence (record, namespace, source, locator, speaker, observed_at, authority)
-                 SELECT ?2, o.namespace, o.source, o.locator, o.speaker, o.observed_at, o.authority FROM evidence o
-                 WHERE o.record = ?1 AND NOT EXISTS (SELECT 1 FROM evidence n
-                     WHERE n.record = ?2 AND n.source = o.source AND n.locator IS o.locator) ORDER BY o.id",
-            )?
-            .execute(params![from.0 as i64, to.0 as i64])?;
-        Ok(())
+    pub fn carry_evidence(&self, from: &Record, to: &RecordId) -> Result<()> {
+        let doc = self.doc_of(to)?;
+        let Some(record) = rows::record(self.connection(), doc)? else {
+            return Ok(());
+        };
+        let is_new = |evidence: &&Evidence| {
+            let same = |own: &Evidence| {
+                (&own.source.id, &own.source.locator) == (&evidence.source.id, &evidence.source.locator)
+            };
+            !record.evidence.iter().any(same)
+        };
+        let carried: Vec<Evidence> = from.evidence.iter().filter(is_new).cloned().collect();
+        self.insert_evidence(doc, &carried)
     }
 
     /// The record in force of a memory, whoever asks.
@@ -134,11 +156,16 @@ impl Writing<'_> {
             )?
             .query_row([memory.as_str()], |row| row.get(0))
             .optional()?;
-        doc.map_or(Ok(None), |doc| rows::record(self.connection(), DocId(doc as u64)))
+        doc.map_or(Ok(None), |doc| rows::record(self.connection(), doc_of(doc)))
     }
 
     pub(super) fn event(&self, event: &Event<'_>) -> Result<Seq> {
-        events::append(self.connection(), event)
+        events::append(self.connection(), &self.tip, event)
+    }
+
+    /// The position of the last event.
+    fn last(&self) -> Result<Seq> {
+        Ok(events::tip(self.connection(), &self.tip)?.0)
     }
 
     pub(super) fn content_digest(&self, checksum: &[u8; 16]) -> [u8; 16] {
@@ -150,7 +177,7 @@ impl Writing<'_> {
             .connection()
             .prepare_cached("SELECT id FROM records WHERE record_id = ?1")?
             .query_row([record_id.as_str()], |row| row.get(0))?;
-        Ok(DocId(doc as u64))
+        Ok(doc_of(doc))
     }
 
     fn existing(&self, memory_id: &MemoryId) -> Result<Logical> {
@@ -158,7 +185,7 @@ impl Writing<'_> {
             .connection()
             .prepare_cached("SELECT id, generation FROM memories WHERE memory_id = ?1")?
             .query_row([memory_id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(Logical { row, memory_id: memory_id.clone(), generation })
+        Ok(Logical { row, memory_id: memory_id.clone(), generation, is_new: false })
     }
 
     /// The memory that a first version belongs to: the one that its subject names, or a new one.
@@ -181,7 +208,10 @@ impl Writing<'_> {
         let first = if key.is_some() { "" } else { record_id.as_str() };
         let number = namespace.0.to_string();
         let digest = self.secret.digest(Of::Memory, &[&number, candidate.kind.code(), &subject, first]);
-        let memory_id = ids::memory_id(digest);
+        // A memory that nothing but its own id names is numbered in the order of writes, which keeps the keys
+        // of an index that grows in order; one that its subject names has the same id each time.
+        let memory_id =
+            if key.is_some() { ids::memory_id(digest) } else { ids::memory_id_of(self.now, digest) };
         self.connection()
             .prepare_cached(
                 "INSERT INTO memories (memory_id, namespace, kind, subject_key) VALUES (?1, ?2, ?3, ?4)",
@@ -192,15 +222,24 @@ impl Writing<'_> {
                 candidate.kind.code(),
                 key.as_ref().map(<[u8; 16]>::as_slice)
             ])?;
-        Ok(Logical { row: self.connection().last_insert_rowid(), memory_id, generation: 0 })
+        Ok(Logical { row: self.connection().last_insert_rowid(), memory_id, generation: 0, is_new: true })
     }
 
     /// Takes the version in force out of force; tells the next version's number.
     fn supersede(&self, logical: &Logical, corrects: Option<&Record>) -> Result<(u32, Option<DocId>)> {
         let Some(current) = corrects else {
+            if logical.is_new {
+                return Ok((1, None));
+            }
             let last: Option<u32> = self
                 .connection()
-                .prepare_cached("SELECT max(version) FROM records WHERE memory = ?1 AND generation = ?2")?
+                .prepare_cached(
+                    "SELECT max(version) FROM
+                         (SELECT version FROM records
+                              WHERE memory = ?1 AND generation = ?2 AND state IN ('current', 'held')
+                          UNION ALL SELECT version FROM records
+                              WHERE memory = ?1 AND generation = ?2 AND state NOT IN ('current', 'held'))",
+                )?
                 .query_row(params![logical.row, logical.generation], |row| row.get(0))?;
             return Ok((last.unwrap_or(0) + 1, None));
         };
@@ -214,13 +253,14 @@ impl Writing<'_> {
         let changed = self
             .connection()
             .prepare_cached(
-                "UPDATE records SET state = ?2, ended_at = ?3 WHERE id = ?1 AND state IN ('current', 'held')",
+                "UPDATE records SET state = ?2, ended_at = ?3, vectors = NULL
+                 WHERE id = ?1 AND state IN ('current', 'held')",
             )?
-            .execute(params![doc.0 as i64, state.code(), self.now.as_micros()])?;
+            .execute(params![row_of(doc), state.code(), self.now.as_micros()])?;
         if changed != 1 {
             return Err(Error::Corrupt("the record that was to end was not in force".to_owned()));
         }
-        self.drop_vectors(doc)
+        self.drop_coming_vectors(doc)
     }
 
     /// The record as it will be read back, so that its checksum covers what is stored.
@@ -268,27 +308,29 @@ impl Writing<'_> {
 
     fn insert(
         &self,
-        namespace: NamespaceId,
         logical: &Logical,
+        doc: DocId,
         superseded: Option<DocId>,
         record: &Record,
-        terms: usize,
-    ) -> Result<DocId> {
-        let connection = self.connection();
-        connection
+        vectors: Option<&Vectors>,
+    ) -> Result<()> {
+        let searched = vectors.filter(|vectors| vectors.model.in_use);
+        let source = record.evidence.first().map(|evidence| &evidence.source);
+        self.connection()
             .prepare_cached(
-                "INSERT INTO records (record_id, memory, namespace, generation, version, supersedes, state, kind,
-                     form, cardinality, authority, sensitivity, lifetime, confidence, importance, observed_at,
-                     valid_from, expires_at, recorded_at, reverify, terms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+                "INSERT INTO records (id, memory, generation, version, supersedes, state, kind, form, cardinality,
+                     authority, sensitivity, lifetime, confidence, importance, observed_at, valid_from, expires_at,
+                     recorded_at, reverify, terms, record_id, memory_id, source, locator, speaker, derived, subject,
+                     content, metadata, session, position, write_reason, read_trigger, revision_path, checksum, vectors)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                     ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
             )?
             .execute(params![
-                record.record_id.as_str(),
+                row_of(doc),
                 logical.row,
-                namespace.0,
                 logical.generation,
                 record.version,
-                superseded.map(|doc| doc.0 as i64),
+                superseded.map(row_of),
                 record.state.code(),
                 record.kind.code(),
                 record.form.code(),
@@ -303,27 +345,15 @@ impl Writing<'_> {
                 record.expires_at.map(|at| at.as_micros()),
                 record.recorded_at.as_micros(),
                 record.reverify_before_effect,
-                terms as i64,
-            ])?;
-        let doc = DocId(connection.last_insert_rowid() as u64);
-        self.insert_content(namespace, doc, record)?;
-        Ok(doc)
-    }
-
-    fn insert_content(&self, namespace: NamespaceId, doc: DocId, record: &Record) -> Result<()> {
-        let text = text_key(self.secret, record.subject.as_deref(), &record.content);
-        self.connection()
-            .prepare_cached(
-                "INSERT INTO contents (record, namespace, subject, content, text_key, metadata, session, position,
-                     write_reason, read_trigger, revision_path, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            )?
-            .execute(params![
-                doc.0 as i64,
-                namespace.0,
+                terms(&record.indexed_text()).len() as i64,
+                record.record_id.as_str(),
+                record.memory_id.as_str(),
+                source.map(|source| &source.id),
+                source.and_then(|source| source.locator.as_ref()),
+                source.and_then(|source| source.speaker.as_ref()),
+                record.derived_from.len() as i64,
                 record.subject,
                 record.content,
-                text.as_slice(),
                 rows::encode_metadata(&record.metadata),
                 record.episode.as_ref().map(|episode| &episode.session),
                 record.episode.as_ref().map(|episode| episode.position),
@@ -331,26 +361,47 @@ impl Writing<'_> {
                 record.read_trigger,
                 record.revision_path,
                 rows::checksum(record).as_slice(),
+                searched.map(Vectors::packed),
             ])?;
-        Ok(())
+        match vectors {
+            Some(coming) if !coming.model.in_use => self.put_vectors(doc, coming),
+            _ => Ok(()),
+        }
     }
 
-    fn insert_evidence(&self, doc: DocId, namespace: NamespaceId, admitted: &Admitted) -> Result<()> {
-        let source = admitted.source();
+    /// Adds to what a record rests on. Its first piece of evidence stands in its own row.
+    fn insert_evidence(&self, doc: DocId, all: &[Evidence]) -> Result<()> {
+        for evidence in all {
+            let nth: i64 = self
+                .connection()
+                .prepare_cached("SELECT ifnull(max(nth), 0) + 1 FROM evidence WHERE record = ?1")?
+                .query_row([row_of(doc)], |row| row.get(0))?;
+            self.connection()
+                .prepare_cached(
+                    "INSERT INTO evidence (record, nth, source, locator, speaker, observed_at, authority)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    row_of(doc),
+                    nth,
+                    evidence.source.id,
+                    evidence.source.locator,
+                    evidence.source.speaker,
+                    evidence.observed_at.as_micros(),
+                    evidence.authority.code()
+                ])?;
+            keys::put(self.connection(), doc, &[Key::of_source(self.secret, &evidence.source.id)])?;
+        }
+        self.count_evidence(doc)
+    }
+
+    /// Notes in a record's row how much there is that does not stand in it.
+    pub(super) fn count_evidence(&self, doc: DocId) -> Result<()> {
         self.connection()
             .prepare_cached(
-                "INSERT INTO evidence (record, namespace, source, locator, speaker, observed_at, authority)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "UPDATE records SET further = (SELECT count(*) FROM evidence WHERE record = ?1) WHERE id = ?1",
             )?
-            .execute(params![
-                doc.0 as i64,
-                namespace.0,
-                source.id,
-                source.locator,
-                source.speaker,
-                admitted.observed_at().as_micros(),
-                admitted.authority().code()
-            ])?;
+            .execute([row_of(doc)])?;
         Ok(())
     }
 
@@ -358,7 +409,7 @@ impl Writing<'_> {
         for source in &record.derived_from {
             self.connection()
                 .prepare_cached("INSERT OR IGNORE INTO derivations (record, source) VALUES (?1, ?2)")?
-                .execute(params![doc.0 as i64, self.doc_of(source)?.0 as i64])?;
+                .execute(params![row_of(doc), row_of(self.doc_of(source)?)])?;
         }
         Ok(())
     }

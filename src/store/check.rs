@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
+use super::number::doc_of;
 use super::{Snapshot, events, rows};
 use crate::change::DocId;
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 /// Something that does not agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was compared: `events`, `projection`, `checksums`, `database`, `keyword`, `vectors`.
+    /// What was compared: `events`, `projection`, `checksums`, `keys`, `database`, `keyword`, `vectors`.
     pub check: &'static str,
     /// What does not agree, by id; no content.
     pub detail: String,
@@ -39,15 +40,17 @@ impl Snapshot<'_> {
         }
         projection(connection, &mut findings)?;
         checksums(connection, &mut findings)?;
+        findings.extend(self.check_keys()?.into_iter().map(|detail| Finding::new("keys", detail)));
         orphans(connection, &mut findings)?;
         Ok(findings)
     }
 
     /// The documents in force, in order: what an index should hold, no more and no less.
     pub fn docs_in_force(&self) -> Result<Vec<DocId>> {
-        let mut statement =
-            self.connection().prepare("SELECT id FROM records WHERE state = 'current' ORDER BY id")?;
-        let docs = statement.query_map([], |row| Ok(DocId(row.get::<_, i64>(0)? as u64)))?;
+        let mut statement = self
+            .connection()
+            .prepare("SELECT id FROM records WHERE state = 'current' ORDER BY id & 0xFFFFFFFFF")?;
+        let docs = statement.query_map([], |row| Ok(doc_of(row.get(0)?)))?;
         Ok(docs.collect::<rusqlite::Result<_>>()?)
     }
 }
@@ -55,7 +58,8 @@ impl Snapshot<'_> {
 /// What the events say is in force must be what the records say is in force.
 fn projection(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()> {
     let mut in_force: BTreeMap<i64, ()> = BTreeMap::new();
-    let mut statement = connection.prepare("SELECT added, removed FROM events ORDER BY seq")?;
+    let mut statement = connection
+        .prepare("SELECT namespace << 36 | added, namespace << 36 | removed FROM events ORDER BY seq")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if let Some(removed) = row.get::<_, Option<i64>>(1)? {
@@ -78,21 +82,20 @@ fn projection(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()
     for doc in in_force.keys() {
         findings.push(Finding::new(
             "projection",
-            format!("the events say that document {doc} is in force, it is not"),
+            format!("the events say that document {} is in force, it is not", doc_of(*doc).0),
         ));
     }
     Ok(())
 }
 
 fn checksums(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()> {
-    let mut statement = connection.prepare("SELECT record FROM contents ORDER BY record")?;
+    let mut statement = connection.prepare("SELECT id FROM records WHERE content IS NOT NULL ORDER BY id")?;
     let docs = statement.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     for doc in docs {
-        match rows::record(connection, DocId(doc as u64)) {
+        match rows::record(connection, doc_of(doc)) {
             Ok(Some(_)) => {}
-            Ok(None) => {
-                findings.push(Finding::new("checksums", format!("document {doc} has content and no record")))
-            }
+            Ok(None) => findings
+                .push(Finding::new("checksums", format!("row {doc} lies in no namespace that there is"))),
             Err(Error::Corrupt(detail)) => findings.push(Finding::new("checksums", detail)),
             Err(error) => return Err(error),
         }
@@ -105,19 +108,23 @@ fn orphans(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()> {
     let cases = [
         (
             "has content though it was forgotten",
-            "SELECT r.record_id FROM records r JOIN contents c ON c.record = r.id WHERE r.state = 'forgotten'",
+            "SELECT record_id FROM records WHERE state = 'forgotten'
+                 AND coalesce(content, subject, metadata, session, write_reason, read_trigger, revision_path) IS NOT NULL",
         ),
         (
             "has evidence though it was forgotten",
-            "SELECT r.record_id FROM records r JOIN evidence e ON e.record = r.id WHERE r.state = 'forgotten'",
+            "SELECT record_id FROM records r WHERE state = 'forgotten'
+                 AND (coalesce(source, locator, speaker) IS NOT NULL
+                      OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = r.id))",
         ),
         (
             "has a vector though it is not in force",
-            "SELECT r.record_id FROM records r JOIN vectors v ON v.record = r.id WHERE r.state NOT IN ('current', 'held')",
+            "SELECT record_id FROM records r WHERE state NOT IN ('current', 'held')
+                 AND (vectors IS NOT NULL OR EXISTS (SELECT 1 FROM coming_vectors v WHERE v.record = r.id))",
         ),
         (
             "is in force without content",
-            "SELECT r.record_id FROM records r LEFT JOIN contents c ON c.record = r.id WHERE r.state IN ('current', 'held') AND c.record IS NULL",
+            "SELECT record_id FROM records WHERE state IN ('current', 'held') AND content IS NULL",
         ),
     ];
     for (what, sql) in cases {

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension, params};
 
 use super::events::Event;
-use super::facts::{place_key, source_key, statement_key};
+use super::facts::{place_key, source_key, statement_key, text_key};
+use super::keys::{self, Key};
 use super::ledger::{Mark, Tombstone};
+use super::number::{doc_of, row_of, rows_of};
 use super::rows;
 use super::secret::Of;
 use super::writing::{Writing, find_namespace};
@@ -91,9 +93,9 @@ impl Writing<'_> {
             return Ok(erased);
         };
         let memories = match selector {
-            Selector::Memory(id) => self.memory_rows(place, "m.memory_id = ?2", id.as_str())?,
+            Selector::Memory(id) => self.row_of_memory(place, id)?,
             Selector::Subject(subject) => self.rows_of_subject(place, subject)?,
-            Selector::Everything => self.memory_rows(place, "?2 = ''", "")?,
+            Selector::Everything => self.all_rows(place)?,
             Selector::Source(source) => {
                 self.block(place, source, reason, &mut erased)?;
                 self.withdraw(place, source, &mut erased)?
@@ -112,33 +114,48 @@ impl Writing<'_> {
         Ok(erased)
     }
 
-    /// Memories of a namespace that still have content and meet a condition on `?2`.
-    fn memory_rows(&self, place: NamespaceId, condition: &str, value: &str) -> Result<Vec<i64>> {
-        let sql = format!(
-            "SELECT m.id FROM memories m WHERE m.namespace = ?1 AND {condition} AND EXISTS
-                 (SELECT 1 FROM records r JOIN contents c ON c.record = r.id WHERE r.memory = m.id) ORDER BY m.id"
-        );
-        let mut statement = self.connection().prepare_cached(&sql)?;
-        let rows = statement.query_map(params![place.0, value], |row| row.get(0))?;
+    /// Every memory of a namespace that still has content.
+    fn all_rows(&self, place: NamespaceId) -> Result<Vec<i64>> {
+        let (first, last) = rows_of(place);
+        let mut statement = self.connection().prepare_cached(
+            "SELECT DISTINCT memory FROM records
+             WHERE id BETWEEN ?1 AND ?2 AND content IS NOT NULL ORDER BY memory",
+        )?;
+        let rows = statement.query_map([first, last], |row| row.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// One memory of a namespace, if it still has content.
+    fn row_of_memory(&self, place: NamespaceId, id: &MemoryId) -> Result<Vec<i64>> {
+        let found: Option<i64> = self
+            .connection()
+            .prepare_cached("SELECT id FROM memories WHERE memory_id = ?1 AND namespace = ?2")?
+            .query_row(params![id.as_str(), place.0], |row| row.get(0))
+            .optional()?;
+        let mut rows = Vec::new();
+        if let Some(memory) = found
+            && !self.versions(memory)?.is_empty()
+        {
+            rows.push(memory);
+        }
+        Ok(rows)
     }
 
     /// Memories any of whose versions is about the subject, compared in canonical form.
     fn rows_of_subject(&self, place: NamespaceId, subject: &str) -> Result<Vec<i64>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT DISTINCT r.memory, c.subject FROM contents c JOIN records r ON r.id = c.record
-             WHERE c.namespace = ?1 AND c.subject IS NOT NULL ORDER BY r.memory",
-        )?;
-        let pairs = statement
-            .query_map([place.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
         let wanted = canonical(subject);
-        let rows: BTreeSet<i64> = pairs
-            .into_iter()
-            .filter(|(_, subject)| canonical(subject) == wanted)
-            .map(|(row, _)| row)
-            .collect();
-        Ok(rows.into_iter().collect())
+        let mut found = BTreeSet::new();
+        let mut statement =
+            self.connection().prepare_cached("SELECT memory, subject FROM records WHERE id = ?1")?;
+        for doc in keys::with_key(self.connection(), place, Key::of_subject(self.secret, subject))? {
+            let mut rows = statement.query([row_of(doc)])?;
+            if let Some(row) = rows.next()?
+                && row.get::<_, Option<String>>(1)?.is_some_and(|subject| canonical(&subject) == wanted)
+            {
+                found.insert(row.get(0)?);
+            }
+        }
+        Ok(found.into_iter().collect())
     }
 
     fn block(&self, place: NamespaceId, source: &str, reason: &str, erased: &mut Erased) -> Result<()> {
@@ -157,21 +174,24 @@ impl Writing<'_> {
 
     /// Takes a source away from what rests on it; tells which memories rest on nothing else.
     fn withdraw(&self, place: NamespaceId, source: &str, erased: &mut Erased) -> Result<Vec<i64>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT DISTINCT r.memory, r.id, r.record_id, r.state IN ('current', 'held'),
-                    EXISTS (SELECT 1 FROM evidence o WHERE o.record = r.id AND o.source <> ?2)
-             FROM evidence e JOIN records r ON r.id = e.record WHERE e.namespace = ?1 AND e.source = ?2 ORDER BY r.id",
-        )?;
-        let touched = statement
-            .query_map(params![place.0, source], |row| {
-                let version = Version {
-                    doc: DocId(row.get::<_, i64>(1)? as u64),
-                    record_id: row.get(2)?,
-                    in_force: row.get(3)?,
-                };
-                Ok((row.get::<_, i64>(0)?, version, row.get::<_, bool>(4)?))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut touched: Vec<(i64, Version, bool)> = Vec::new();
+        for doc in keys::with_key(self.connection(), place, Key::of_source(self.secret, source))? {
+            let mut statement = self.connection().prepare_cached(
+                "SELECT r.memory, r.record_id, r.state IN ('current', 'held'),
+                        ifnull(r.source = ?2, 0)
+                            OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = r.id AND e.source = ?2),
+                        ifnull(r.source <> ?2, 0)
+                            OR EXISTS (SELECT 1 FROM evidence o WHERE o.record = r.id AND o.source <> ?2)
+                 FROM records r WHERE r.id = ?1",
+            )?;
+            let mut rows = statement.query(params![row_of(doc), source])?;
+            if let Some(row) = rows.next()?
+                && row.get::<_, bool>(3)?
+            {
+                let version = Version { doc, record_id: row.get(1)?, in_force: row.get(2)? };
+                touched.push((row.get(0)?, version, row.get(4)?));
+            }
+        }
         let gone: BTreeSet<i64> = touched
             .iter()
             .filter(|(_, version, others)| version.in_force && !others)
@@ -209,9 +229,17 @@ impl Writing<'_> {
     /// searches it must take in again.
     fn withdraw_evidence(&self, version: &Version, source: &str) -> Result<Option<DocId>> {
         let before = rows::record(self.connection(), version.doc)?;
+        let row = row_of(version.doc);
         self.connection()
             .prepare_cached("DELETE FROM evidence WHERE record = ?1 AND source = ?2")?
-            .execute(params![version.doc.0 as i64, source])?;
+            .execute(params![row, source])?;
+        self.connection()
+            .prepare_cached(
+                "UPDATE records SET source = NULL, locator = NULL, speaker = NULL WHERE id = ?1 AND source = ?2",
+            )?
+            .execute(params![row, source])?;
+        self.count_evidence(version.doc)?;
+        keys::take(self.connection(), version.doc, &[Key::of_source(self.secret, source)])?;
         let after = rows::record(self.connection(), version.doc)?;
         let text = |record: &Option<Record>| record.as_ref().map(Record::indexed_text);
         if text(&before) == text(&after) {
@@ -219,9 +247,9 @@ impl Writing<'_> {
         }
         let terms = text(&after).map_or(0, |text| crate::text::terms(&text).len());
         self.connection()
-            .prepare_cached("UPDATE records SET terms = ?2 WHERE id = ?1")?
-            .execute(params![version.doc.0 as i64, terms as i64])?;
-        self.drop_vectors(version.doc)?;
+            .prepare_cached("UPDATE records SET terms = ?2, vectors = NULL WHERE id = ?1")?
+            .execute(params![row, terms as i64])?;
+        self.drop_coming_vectors(version.doc)?;
         Ok(after.filter(|record| record.state == State::Current).map(|_| version.doc))
     }
 
@@ -234,15 +262,7 @@ impl Writing<'_> {
 
     /// Whether any version of a memory is within the clearance; see [`super::Snapshot::namespace_of`].
     fn is_readable(&self, memory: i64, clearance: Sensitivity) -> Result<bool> {
-        let mut statement =
-            self.connection().prepare_cached("SELECT sensitivity FROM records WHERE memory = ?1")?;
-        let mut rows = statement.query([memory])?;
-        while let Some(row) = rows.next()? {
-            if rows::code::<Sensitivity>(row, 0)? <= clearance {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        super::history::is_readable(self.connection(), memory, clearance)
     }
 
     fn memory_id(&self, memory: i64) -> Result<MemoryId> {
@@ -323,39 +343,44 @@ impl Writing<'_> {
     }
 
     fn versions(&self, memory: i64) -> Result<Vec<Version>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT r.id, r.record_id, r.state IN ('current', 'held') FROM records r JOIN contents c ON c.record = r.id
-             WHERE r.memory = ?1 ORDER BY r.id",
-        )?;
-        let versions = statement.query_map([memory], |row| {
-            Ok(Version {
-                doc: DocId(row.get::<_, i64>(0)? as u64),
-                record_id: row.get(1)?,
-                in_force: row.get(2)?,
-            })
-        })?;
-        Ok(versions.collect::<rusqlite::Result<_>>()?)
+        let mut versions = Vec::new();
+        for sql in [
+            "SELECT id, record_id, 1 FROM records
+             WHERE memory = ?1 AND state IN ('current', 'held') AND content IS NOT NULL",
+            "SELECT id, record_id, 0 FROM records
+             WHERE memory = ?1 AND state NOT IN ('current', 'held') AND content IS NOT NULL",
+        ] {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let mut rows = statement.query([memory])?;
+            while let Some(row) = rows.next()? {
+                let (doc, record_id) = (doc_of(row.get(0)?), row.get(1)?);
+                versions.push(Version { doc, record_id, in_force: row.get(2)? });
+            }
+        }
+        versions.sort_unstable_by_key(|version| version.doc);
+        Ok(versions)
     }
 
     /// The keyed digests by which the texts and sources of these versions are known when they come back.
     fn marks(&self, versions: &[Version]) -> Result<Vec<Mark>> {
         let mut marks = BTreeSet::new();
         for version in versions {
-            let text: Option<([u8; 16], String)> = self
+            let row = row_of(version.doc);
+            let (subject, content): (Option<String>, String) = self
                 .connection()
-                .prepare_cached("SELECT text_key, content FROM contents WHERE record = ?1")?
-                .query_row([version.doc.0 as i64], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            if let Some((digest, content)) = text {
-                marks.insert(Mark { kind: "text", digest });
-                marks.insert(Mark { kind: "text", digest: statement_key(self.secret, &content) });
-            }
-            let mut statement =
-                self.connection().prepare_cached("SELECT source, locator FROM evidence WHERE record = ?1")?;
-            let mut found = statement.query([version.doc.0 as i64])?;
+                .prepare_cached("SELECT subject, content FROM records WHERE id = ?1")?
+                .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let digest = text_key(self.secret, subject.as_deref(), &content);
+            marks.insert(Mark { kind: "text", digest });
+            marks.insert(Mark { kind: "text", digest: statement_key(self.secret, &content) });
+            let mut statement = self.connection().prepare_cached(
+                "SELECT source, locator FROM records WHERE id = ?1 AND source IS NOT NULL
+                 UNION ALL SELECT source, locator FROM evidence WHERE record = ?1",
+            )?;
+            let mut found = statement.query([row])?;
             while let Some(row) = found.next()? {
                 let source = Source { id: row.get(0)?, locator: row.get(1)?, speaker: None };
-                let digest = source_key(self.secret, &source);
+                let digest = source_key(self.secret, &source.id);
                 marks.insert(Mark { kind: "source", digest });
                 marks.insert(match place_key(self.secret, &source) {
                     Some(digest) => Mark { kind: "place", digest },
@@ -368,21 +393,26 @@ impl Writing<'_> {
 
     /// Erases what one version says, rests on, and was made into. Its skeleton stays: id, times, state.
     fn erase_version(&self, version: &Version) -> Result<()> {
-        let doc = version.doc.0 as i64;
-        let connection = self.connection();
-        self.drop_vectors(version.doc)?;
-        for sql in [
-            "DELETE FROM contents WHERE record = ?1",
-            "DELETE FROM evidence WHERE record = ?1",
-            "DELETE FROM idempotency_keys WHERE record = ?1",
-        ] {
-            connection.prepare_cached(sql)?.execute([doc])?;
+        let (connection, row) = (self.connection(), row_of(version.doc));
+        match rows::sound(connection, version.doc)? {
+            Some(record) => keys::take(connection, version.doc, &keys::keys_of(self.secret, &record))?,
+            None => keys::take_all(connection, version.doc)?,
+        }
+        self.drop_coming_vectors(version.doc)?;
+        for sql in
+            ["DELETE FROM evidence WHERE record = ?1", "DELETE FROM idempotency_keys WHERE record = ?1"]
+        {
+            connection.prepare_cached(sql)?.execute([row])?;
         }
         connection
             .prepare_cached(
-                "UPDATE records SET state = ?2, ended_at = ifnull(ended_at, ?3), terms = 0 WHERE id = ?1",
+                "UPDATE records SET state = ?2, ended_at = ifnull(ended_at, ?3), terms = 0, source = NULL,
+                     locator = NULL, speaker = NULL, further = 0, subject = NULL, content = NULL, metadata = NULL,
+                     session = NULL, position = NULL, write_reason = NULL, read_trigger = NULL,
+                     revision_path = NULL, checksum = NULL, vectors = NULL
+                 WHERE id = ?1",
             )?
-            .execute(params![doc, State::Forgotten.code(), self.now.as_micros()])?;
+            .execute(params![row, State::Forgotten.code(), self.now.as_micros()])?;
         Ok(())
     }
 
@@ -392,30 +422,25 @@ impl Writing<'_> {
         let mut frontier: Vec<String> = erased.records.iter().map(|id| id.as_str().to_owned()).collect();
         while let Some(source) = frontier.pop() {
             let mut statement = self.connection().prepare_cached(
-                "SELECT r.id, r.record_id, r.namespace, m.memory_id FROM derivations d
+                "SELECT r.id, r.record_id, r.memory_id FROM derivations d
                  JOIN records s ON s.id = d.source JOIN records r ON r.id = d.record
-                 JOIN memories m ON m.id = r.memory WHERE s.record_id = ?1 AND r.state = 'current'",
+                 WHERE s.record_id = ?1 AND r.state = 'current'",
             )?;
             let resting = statement
                 .query_map([&source], |row| {
-                    Ok((
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, String>(1)?,
-                        row.get::<_, u32>(2)?,
-                        row.get::<_, String>(3)?,
-                    ))
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
-            for (doc, record_id, place, memory_id) in resting {
+            for (row, record_id, memory_id) in resting {
                 self.connection()
                     .prepare_cached("UPDATE records SET state = ?2 WHERE id = ?1")?
-                    .execute(params![doc, State::Held.code()])?;
+                    .execute(params![row, State::Held.code()])?;
                 self.event(&Event {
                     memory_id: Some(&memory_id),
                     record_id: Some(&record_id),
-                    removed: Some(DocId(doc as u64)),
+                    removed: Some(doc_of(row)),
                     reason: Some(crate::reason::Reason::HeldSourceForgotten.code()),
-                    ..Event::new(self.now, NamespaceId(place), "held")
+                    ..Event::new(self.now, doc_of(row).namespace(), "held")
                 })?;
                 erased.held.push(MemoryId::new(memory_id));
                 frontier.push(record_id);

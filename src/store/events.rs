@@ -1,6 +1,9 @@
 //! The one order of writes: appends events, chains their hashes, and checks the chain.
 //! An event says what happened to which memory; it carries no text.
 
+use std::cell::Cell;
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::change::{Change, DocId, NamespaceId, Seq};
@@ -57,26 +60,41 @@ impl<'a> Event<'a> {
         }
         put(self.version.map(u32::to_le_bytes).as_ref().map(<[u8; 4]>::as_slice));
         for doc in [self.added, self.removed] {
-            put(doc.map(|doc| doc.0.to_le_bytes()).as_ref().map(<[u8; 8]>::as_slice));
+            put(doc.map(|doc| doc.made_by().0.to_le_bytes()).as_ref().map(<[u8; 8]>::as_slice));
         }
         put(self.digest.as_ref().map(<[u8; 16]>::as_slice));
         *hasher.finalize().as_bytes()
     }
 }
 
-/// Appends an event and moves the namespace's revision to it.
-pub(super) fn append(connection: &Connection, event: &Event<'_>) -> Result<Seq> {
-    let last: Option<(i64, Vec<u8>)> = connection
+/// The last event of a transaction so far and its hash; looked up once.
+pub(super) type Tip = Cell<Option<(Seq, [u8; 32])>>;
+
+/// The last event and its hash; 0 and zeros before the first.
+pub(super) fn tip(connection: &Connection, known: &Tip) -> Result<(Seq, [u8; 32])> {
+    if let Some(tip) = known.get() {
+        return Ok(tip);
+    }
+    let last: Option<(i64, [u8; 32])> = connection
         .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let (seq, previous) = last.map_or((1, vec![0; 32]), |(seq, hash)| (seq + 1, hash));
-    let doc = |doc: Option<DocId>| doc.map(|doc| doc.0 as i64);
+    let tip = last.map_or((Seq(0), [0; 32]), |(seq, hash)| (Seq(seq as u64), hash));
+    known.set(Some(tip));
+    Ok(tip)
+}
+
+/// Appends an event and moves the namespace's revision to it.
+pub(super) fn append(connection: &Connection, known: &Tip, event: &Event<'_>) -> Result<Seq> {
+    let (Seq(last), previous) = tip(connection, known)?;
+    let seq = last as i64 + 1;
+    let hash = event.hash(&previous, seq);
+    let doc = |doc: Option<DocId>| doc.map(|doc| doc.made_by().0 as i64);
     connection
         .prepare_cached(
             "INSERT INTO events
-                 (seq, at, namespace, type, memory_id, record_id, version, added, removed, reason, digest, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                 (seq, at, namespace, previous, type, memory_id, record_id, version, added, removed, reason, digest, hash)
+             VALUES (?1, ?2, ?3, (SELECT revision FROM namespaces WHERE id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             seq,
@@ -90,43 +108,46 @@ pub(super) fn append(connection: &Connection, event: &Event<'_>) -> Result<Seq> 
             doc(event.removed),
             event.reason,
             event.digest.as_ref().map(<[u8; 16]>::as_slice),
-            event.hash(&previous, seq).as_slice(),
+            hash.as_slice(),
         ])?;
     connection
         .prepare_cached("UPDATE namespaces SET revision = ?2 WHERE id = ?1")?
         .execute(params![event.namespace.0, seq])?;
+    known.set(Some((Seq(seq as u64), hash)));
     Ok(Seq(seq as u64))
 }
 
-/// Walks the chain from its start; names the first event whose hash does not follow.
+/// Walks the chain from its start; names the first event whose hash does not follow, or that does not lead to
+/// the one before it in its namespace.
 pub(super) fn broken_at(connection: &Connection) -> Result<Option<Seq>> {
     let mut statement = connection.prepare(
-        "SELECT seq, at, namespace, type, memory_id, record_id, version, added, removed, reason, digest, hash
+        "SELECT seq, at, namespace, type, memory_id, record_id, version, added, removed, reason, digest, hash, previous
          FROM events ORDER BY seq",
     )?;
     let mut rows = statement.query([])?;
     let (mut previous, mut expected) = (vec![0; 32], 1);
+    let mut last_in: HashMap<u32, i64> = HashMap::new();
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;
         let (what, memory_id): (String, Option<String>) = (row.get(3)?, row.get(4)?);
         let (record_id, reason): (Option<String>, Option<String>) = (row.get(5)?, row.get(9)?);
-        let doc = |column: usize| {
-            Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|id| DocId(id as u64)))
-        };
+        let namespace = NamespaceId(row.get(2)?);
         let event = Event {
             at: Timestamp::from_micros(row.get(1)?)?,
-            namespace: NamespaceId(row.get(2)?),
+            namespace,
             what: &what,
             memory_id: memory_id.as_deref(),
             record_id: record_id.as_deref(),
             version: row.get(6)?,
-            added: doc(7)?,
-            removed: doc(8)?,
+            added: doc(row, 7, namespace)?,
+            removed: doc(row, 8, namespace)?,
             reason: reason.as_deref(),
             digest: row.get(10)?,
         };
         let hash: Vec<u8> = row.get(11)?;
-        if seq != expected || event.hash(&previous, seq)[..] != hash[..] {
+        let leads_to = last_in.insert(namespace.0, seq).unwrap_or(0);
+        let follows = seq == expected && row.get::<_, i64>(12)? == leads_to;
+        if !follows || event.hash(&previous, seq)[..] != hash[..] {
             return Ok(Some(Seq(expected as u64)));
         }
         (previous, expected) = (hash, seq + 1);
@@ -134,14 +155,44 @@ pub(super) fn broken_at(connection: &Connection) -> Result<Option<Seq>> {
     Ok(None)
 }
 
-/// What changed in a namespace after `after`, oldest first; only changes of what is in force.
-pub(super) fn changes(connection: &Connection, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, added, removed, namespace FROM events
-         WHERE namespace = ?1 AND seq > ?2 AND (added IS NOT NULL OR removed IS NOT NULL) ORDER BY seq",
-    )?;
-    let changes = statement.query_map(params![namespace.0, after.0 as i64], change)?;
-    Ok(changes.collect::<rusqlite::Result<_>>()?)
+/// Every event of a namespace after `?2`, the last first: from its revision back, event by event.
+macro_rules! back_from_the_last {
+    ($select:literal) => {
+        concat!(
+            "WITH RECURSIVE back (seq, previous, added, removed) AS (
+                 SELECT e.seq, e.previous, e.added, e.removed FROM namespaces n JOIN events e ON e.seq = n.revision
+                 WHERE n.id = ?1 AND e.seq > ?2
+                 UNION ALL
+                 SELECT e.seq, e.previous, e.added, e.removed FROM back b JOIN events e ON e.seq = b.previous
+                 WHERE e.seq > ?2) ",
+            $select
+        )
+    };
+}
+
+/// What changed in a namespace after `after`, oldest first; only changes of what is in force. Of more than
+/// `limit` the latest.
+pub(super) fn changes(
+    connection: &Connection,
+    namespace: NamespaceId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Change>> {
+    let mut statement = connection.prepare_cached(back_from_the_last!(
+        "SELECT seq, added, removed, ?1 FROM back WHERE added IS NOT NULL OR removed IS NOT NULL LIMIT ?3"
+    ))?;
+    let changes = statement.query_map(params![namespace.0, after.0 as i64, limit as i64], change)?;
+    let mut changes: Vec<Change> = changes.collect::<rusqlite::Result<_>>()?;
+    changes.reverse();
+    Ok(changes)
+}
+
+/// How many events there are in a namespace after `after`.
+pub(super) fn count_since(connection: &Connection, namespace: NamespaceId, after: Seq) -> Result<u64> {
+    let count: i64 = connection
+        .prepare_cached(back_from_the_last!("SELECT count(*) FROM back"))?
+        .query_row(params![namespace.0, after.0 as i64], |row| row.get(0))?;
+    Ok(count as u64)
 }
 
 /// The next changes anywhere after `after`, oldest first, at most `limit`.
@@ -154,15 +205,19 @@ pub(super) fn changes_anywhere(connection: &Connection, after: Seq, limit: usize
 }
 
 fn change(row: &rusqlite::Row<'_>) -> rusqlite::Result<Change> {
-    let doc = |column: usize| {
-        Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|id| DocId(id as u64)))
-    };
+    let namespace = NamespaceId(row.get(3)?);
     Ok(Change {
         seq: Seq(row.get::<_, i64>(0)? as u64),
-        namespace: NamespaceId(row.get(3)?),
-        added: doc(1)?,
-        removed: doc(2)?,
+        namespace,
+        added: doc(row, 1, namespace)?,
+        removed: doc(row, 2, namespace)?,
     })
+}
+
+/// An event names a record by the write that made it; where it lives is the event's own namespace.
+fn doc(row: &rusqlite::Row<'_>, column: usize, namespace: NamespaceId) -> rusqlite::Result<Option<DocId>> {
+    let made_by: Option<i64> = row.get(column)?;
+    Ok(made_by.map(|seq| DocId::new(Seq(seq as u64), namespace)))
 }
 
 /// The first bytes of the hash of an event, which stand for everything up to it; 0 when there is none.

@@ -2,14 +2,16 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::keys::{self, Key};
+use super::number::doc_of;
 use super::rows;
 use super::secret::{Digest, Of, Secret};
 use super::writing::find_namespace;
-use crate::change::{DocId, NamespaceId};
+use crate::change::NamespaceId;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::gate::{Facts, Proposal};
-use crate::record::{Candidate, Cardinality, Record, Source};
+use crate::record::{Candidate, Cardinality, Record, Source, State};
 use crate::text::{canonical, statement};
 
 /// The subject's digest within its namespace; none where the subject does not name one memory.
@@ -31,8 +33,8 @@ pub(super) fn statement_key(secret: &Secret, content: &str) -> Digest {
     secret.digest(Of::Text, &["", &statement(content)])
 }
 
-pub(super) fn source_key(secret: &Secret, source: &Source) -> Digest {
-    secret.digest(Of::Source, &[&source.id])
+pub(super) fn source_key(secret: &Secret, source: &str) -> Digest {
+    secret.digest(Of::Source, &[source])
 }
 
 /// The digest of a place in a source; none for a source without places.
@@ -69,7 +71,7 @@ fn derived_from(connection: &Connection, proposal: Proposal<'_>) -> Result<Vec<R
             .prepare_cached("SELECT id FROM records WHERE record_id = ?1 AND state = 'current'")?
             .query_row([id.as_str()], |row| row.get(0))
             .optional()?;
-        let record = doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten();
+        let record = doc.map(|doc| rows::record(connection, doc_of(doc))).transpose()?.flatten();
         all.extend(record.filter(|record| {
             scope.sees(&record.namespace) && record.sensitivity <= proposal.principal.clearance
         }));
@@ -138,7 +140,7 @@ fn forgotten(
     // A source as a whole stays out for that memory only, since one conversation holds many. Another
     // place in it is another statement, unless the forgotten one named none.
     let kind = if place.is_some() { "whole" } else { "source" };
-    let whole = source_key(secret, source);
+    let whole = source_key(secret, &source.id);
     for (tombstone, _) in &tombstones {
         if mark.exists(params![namespace.0, kind, whole.as_slice(), Some(tombstone)])? {
             return Ok((latest, true));
@@ -159,15 +161,9 @@ fn same_text(
     let candidate = proposal.candidate;
     let holds = candidate.expires_at.is_none_or(|end| end > proposal.now);
     let lapsed = |record: &Record| holds && record.expires_at.is_some_and(|end| end <= proposal.now);
-    let mut statement = connection.prepare_cached(
-        "SELECT r.id FROM contents c JOIN records r ON r.id = c.record
-         WHERE c.namespace = ?1 AND c.text_key = ?2 AND r.state = 'current' AND r.kind = ?3 ORDER BY r.id",
-    )?;
-    let docs = statement
-        .query_map(params![namespace.0, text.as_slice(), candidate.kind.code()], |row| row.get::<_, i64>(0))?
-        .collect::<rusqlite::Result<Vec<i64>>>()?;
-    for doc in docs {
-        if let Some(record) = rows::record(connection, DocId(doc as u64))?
+    for doc in keys::with_key(connection, namespace, Key::of_text(text))? {
+        if let Some(record) = rows::sound(connection, doc)?
+            && (record.state, record.kind) == (State::Current, candidate.kind)
             && canonical(&record.content) == canonical(&candidate.content)
             && record.episode == candidate.episode
             && record.sensitivity <= proposal.principal.clearance
@@ -196,7 +192,9 @@ fn current_of_subject(
     let holds = |record: &Record| record.expires_at.is_none_or(|end| end > proposal.now);
     match candidate.cardinality {
         Cardinality::Single if single.is_some() => Ok(single),
-        Cardinality::Single => Ok(one_of_many(connection, namespace, candidate, subject)?.filter(holds)),
+        Cardinality::Single => {
+            Ok(one_of_many(connection, secret, namespace, candidate, subject)?.filter(holds))
+        }
         Cardinality::Multi => Ok(single.filter(holds)),
     }
 }
@@ -216,23 +214,25 @@ fn single_of_subject(
         )?
         .query_row(params![namespace.0, candidate.kind.code(), key.as_slice()], |row| row.get(0))
         .optional()?;
-    Ok(doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten())
+    Ok(doc.map(|doc| rows::record(connection, doc_of(doc))).transpose()?.flatten())
 }
 
 /// The latest record in force of a multi-valued subject, written as the candidate writes it.
 fn one_of_many(
     connection: &Connection,
+    secret: &Secret,
     namespace: NamespaceId,
     candidate: &Candidate,
     subject: &str,
 ) -> Result<Option<Record>> {
-    let doc: Option<i64> = connection
-        .prepare_cached(
-            "SELECT r.id FROM contents c JOIN records r ON r.id = c.record
-             WHERE c.namespace = ?1 AND c.subject = ?2 AND r.kind = ?3 AND r.cardinality = 'multi'
-                   AND r.state = 'current' ORDER BY r.id DESC LIMIT 1",
-        )?
-        .query_row(params![namespace.0, subject, candidate.kind.code()], |row| row.get(0))
-        .optional()?;
-    Ok(doc.map(|doc| rows::record(connection, DocId(doc as u64))).transpose()?.flatten())
+    for doc in keys::with_key(connection, namespace, Key::of_subject(secret, subject))?.into_iter().rev() {
+        if let Some(record) = rows::sound(connection, doc)?
+            && (record.state, record.kind) == (State::Current, candidate.kind)
+            && record.cardinality == Cardinality::Multi
+            && record.subject.as_deref() == Some(subject)
+        {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
 }

@@ -5,6 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::Snapshot;
+use super::number::doc_of;
 use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -132,11 +133,11 @@ impl Snapshot<'_> {
         )?;
         if let Some(cursor) = &page.cursor {
             let after = self.position(cursor, principal)?;
-            query.push_str(" AND r.id < ");
+            query.push_str(&format!(" AND {WRITTEN} < "));
             query.bind(after);
         }
         let sql = format!(
-            "SELECT r.id, r.record_id {FROM} WHERE {} ORDER BY r.id DESC LIMIT {}",
+            "SELECT r.id, r.record_id {FROM} WHERE {} ORDER BY {WRITTEN} DESC LIMIT {}",
             query.sql,
             page.limit + 1
         );
@@ -151,7 +152,7 @@ impl Snapshot<'_> {
         let cursor = if more { ids.last().map(|(_, id)| id.clone()) } else { None };
         let mut records = Vec::with_capacity(ids.len());
         for (doc, _) in ids {
-            records.extend(self.resolve(DocId(doc as u64), principal)?);
+            records.extend(self.resolve(doc_of(doc), principal)?);
         }
         Ok(Page { records, total: total as u64, cursor })
     }
@@ -159,14 +160,12 @@ impl Snapshot<'_> {
     /// The documents in force in these namespaces that meet the filter, in order.
     pub fn docs_meeting(&self, namespaces: &[NamespaceId], filter: &Filter) -> Result<Vec<DocId>> {
         let mut query = Sql::default();
-        query.push_str("r.state = 'current' AND r.namespace IN (");
-        query.numbers(namespaces.iter().copied());
-        query.push_str(") AND ");
+        query.within(namespaces.iter().copied());
+        query.push_str("r.state = 'current' AND ");
         query.filter(filter, 0)?;
         let mut statement =
             self.connection().prepare(&format!("SELECT r.id {FROM} WHERE {} ORDER BY r.id", query.sql))?;
-        let docs = statement
-            .query_map(params_from_iter(&query.values), |row| Ok(DocId(row.get::<_, i64>(0)? as u64)))?;
+        let docs = statement.query_map(params_from_iter(&query.values), |row| Ok(doc_of(row.get(0)?)))?;
         Ok(docs.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -176,9 +175,8 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let mut query = Sql::default();
-        query.push_str("r.namespace IN (");
-        query.numbers(places.iter().map(|place| place.id));
-        query.push_str(") AND r.sensitivity IN (");
+        query.within(places.iter().map(|place| place.id));
+        query.push_str("r.content IS NOT NULL AND r.sensitivity IN (");
         let readable = Sensitivity::ALL.iter().filter(|sensitivity| **sensitivity <= principal.clearance);
         query.list(readable.map(|sensitivity| Value::from(sensitivity.code().to_owned())));
         query.push_str(") AND r.state IN (");
@@ -194,22 +192,28 @@ impl Snapshot<'_> {
     }
 
     fn position(&self, cursor: &str, principal: &Principal) -> Result<i64> {
-        let found: Option<(i64, u32)> = self
+        let found: Option<i64> = self
             .connection()
-            .prepare_cached("SELECT id, namespace FROM records WHERE record_id = ?1")?
-            .query_row([cursor], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("SELECT id FROM records WHERE record_id = ?1")?
+            .query_row([cursor], |row| row.get(0))
             .optional()?;
         let visible = self.places(&principal.scope())?;
         found
-            .filter(|(_, namespace)| visible.iter().any(|place| place.id.0 == *namespace))
-            .map(|(doc, _)| doc)
+            .map(doc_of)
+            .filter(|doc| visible.iter().any(|place| place.id == doc.namespace()))
+            .map(|doc| doc.made_by().0 as i64)
             .ok_or_else(|| {
                 Error::invalid("cursor", "must be one that an earlier page of this caller handed out")
             })
     }
 }
 
-const FROM: &str = "FROM records r JOIN contents c ON c.record = r.id";
+/// The records of the namespaces that `?1` lists: each is a range of ids, and there may be more of them than a
+/// statement takes values.
+const FROM: &str = "FROM json_each(?1) n CROSS JOIN records r
+     ON r.id BETWEEN n.value << 36 AND (n.value << 36) + 0xFFFFFFFFF";
+/// In the order of writes, whichever namespace.
+const WRITTEN: &str = "r.id & 0xFFFFFFFFF";
 
 #[derive(Default)]
 struct Sql {
@@ -229,10 +233,11 @@ impl Sql {
         self.sql.push_str(&self.values.len().to_string());
     }
 
-    /// The numbers of namespaces, as they are: there may be more than a statement takes values.
-    fn numbers(&mut self, ids: impl Iterator<Item = NamespaceId>) {
-        let ids: Vec<String> = ids.map(|id| id.0.to_string()).collect();
-        self.sql.push_str(&ids.join(", "));
+    /// Binds the numbers of the namespaces; see [`FROM`].
+    fn within(&mut self, ids: impl Iterator<Item = NamespaceId>) {
+        debug_assert!(self.values.is_empty(), "they are the first value");
+        let ids: Vec<u32> = ids.map(|id| id.0).collect();
+        self.values.push(Value::from(serde_json::Value::from(ids).to_string()));
     }
 
     fn list(&mut self, values: impl IntoIterator<Item = Value>) {
@@ -264,20 +269,21 @@ impl Sql {
             Filter::Kind(kind) => self.compare("r.kind = ", kind.code().to_owned()),
             Filter::Form(form) => self.compare("r.form = ", form.code().to_owned()),
             Filter::SubjectPrefix(prefix) => {
-                self.push_str("ifnull(substr(c.subject, 1, ");
+                self.push_str("ifnull(substr(r.subject, 1, ");
                 self.bind(prefix.chars().count() as i64);
                 self.compare(") = ", prefix.clone());
                 self.push_str(", 0)");
             }
             Filter::Source(source) => {
+                self.compare("(ifnull(r.source = ", source.clone());
                 self.compare(
-                    "EXISTS (SELECT 1 FROM evidence e WHERE e.record = r.id AND e.source = ",
+                    ", 0) OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = r.id AND e.source = ",
                     source.clone(),
                 );
-                self.push_str(")");
+                self.push_str("))");
             }
             Filter::Session(session) => {
-                self.compare("ifnull(c.session = ", session.clone());
+                self.compare("ifnull(r.session = ", session.clone());
                 self.push_str(", 0)");
             }
             Filter::AuthorityAtLeast(least) => {
@@ -295,7 +301,7 @@ impl Sql {
                 self.push_str(", 0)");
             }
             Filter::Contains(text) => {
-                self.compare("instr(lower(c.content), ", text.to_ascii_lowercase());
+                self.compare("instr(lower(r.content), ", text.to_ascii_lowercase());
                 self.push_str(") > 0");
             }
             Filter::Meta(key, compare, value) => self.meta(key, *compare, value)?,
@@ -321,13 +327,13 @@ impl Sql {
     fn meta(&mut self, key: &str, compare: Compare, value: &MetaValue) -> Result<()> {
         let empty = matches!(value, MetaValue::Null) || *value == MetaValue::List(Vec::new());
         if compare == Compare::Equal && empty {
-            self.compare("NOT EXISTS (SELECT 1 FROM json_each(c.metadata) j WHERE j.key = ", key.to_owned());
+            self.compare("NOT EXISTS (SELECT 1 FROM json_each(r.metadata) j WHERE j.key = ", key.to_owned());
             self.push_str(
                 " AND j.type <> 'null' AND NOT (j.type = 'array' AND json_array_length(j.value) = 0))",
             );
             return Ok(());
         }
-        self.compare("EXISTS (SELECT 1 FROM json_each(c.metadata) j WHERE j.key = ", key.to_owned());
+        self.compare("EXISTS (SELECT 1 FROM json_each(r.metadata) j WHERE j.key = ", key.to_owned());
         self.push_str(" AND ");
         let operator = match compare {
             Compare::Equal => "=",

@@ -1,9 +1,9 @@
 //! What a memory said over time: its versions, and which of them was believed or true at an instant.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
+use super::number::doc_of;
 use super::{Snapshot, rows};
-use crate::change::DocId;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::{Namespace, Principal};
@@ -46,7 +46,12 @@ impl Snapshot<'_> {
         }
         let mut statement = self.connection().prepare_cached(
             "SELECT r.id, r.record_id, r.version, r.generation, r.state, r.recorded_at, r.ended_at, r.sensitivity
-             FROM memories m JOIN records r ON r.memory = m.id WHERE m.memory_id = ?1 ORDER BY r.id",
+             FROM memories m JOIN records r ON r.memory = m.id AND r.state IN ('current', 'held')
+             WHERE m.memory_id = ?1
+             UNION ALL
+             SELECT r.id, r.record_id, r.version, r.generation, r.state, r.recorded_at, r.ended_at, r.sensitivity
+             FROM memories m JOIN records r ON r.memory = m.id AND r.state NOT IN ('current', 'held')
+             WHERE m.memory_id = ?1 ORDER BY 1",
         )?;
         let mut found = statement.query([memory.as_str()])?;
         let mut entries = Vec::new();
@@ -61,7 +66,7 @@ impl Snapshot<'_> {
                 state: rows::code(row, 4)?,
                 recorded_at: Timestamp::from_micros(row.get(5)?)?,
                 ended_at: row.get::<_, Option<i64>>(6)?.map(Timestamp::from_micros).transpose()?,
-                record: self.record(DocId(row.get::<_, i64>(0)? as u64))?,
+                record: self.record(doc_of(row.get(0)?))?,
             });
         }
         Ok(entries)
@@ -117,16 +122,18 @@ impl Snapshot<'_> {
 
     /// Where a memory lives, if the caller sees it.
     pub fn namespace_of(&self, principal: &Principal, memory: &MemoryId) -> Result<Option<Namespace>> {
-        type Parts = (String, Option<String>, Option<String>, Option<String>);
+        type Parts = (i64, String, Option<String>, Option<String>, Option<String>);
         let found: Option<Parts> = self
             .connection()
             .prepare_cached(
-                "SELECT n.tenant, n.user, n.project, n.agent FROM memories m JOIN namespaces n ON n.id = m.namespace
+                "SELECT m.id, n.tenant, n.user, n.project, n.agent FROM memories m JOIN namespaces n ON n.id = m.namespace
                  WHERE m.memory_id = ?1",
             )?
-            .query_row([memory.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .query_row([memory.as_str()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
             .optional()?;
-        let Some((tenant, user, project, agent)) = found else {
+        let Some((row, tenant, user, project, agent)) = found else {
             return Ok(None);
         };
         let namespace =
@@ -134,29 +141,14 @@ impl Snapshot<'_> {
         if !principal.scope().sees(&namespace) {
             return Ok(None);
         }
-        let readable = Sensitivity::ALL.iter().filter(|sensitivity| **sensitivity <= principal.clearance);
-        for sensitivity in readable {
-            let any = self
-                .connection()
-                .prepare_cached(
-                    "SELECT 1 FROM records r JOIN memories m ON m.id = r.memory
-                     WHERE m.memory_id = ?1 AND r.sensitivity = ?2",
-                )?
-                .exists(params![memory.as_str(), sensitivity.code()])?;
-            if any {
-                return Ok(Some(namespace));
-            }
-        }
-        Ok(None)
+        Ok(is_readable(self.connection(), row, principal.clearance)?.then_some(namespace))
     }
 
     /// The memory that a record is a version of, whatever its state; none outside the caller's scope.
     pub fn memory_of(&self, principal: &Principal, record: &RecordId) -> Result<Option<MemoryId>> {
         let memory: Option<String> = self
             .connection()
-            .prepare_cached(
-                "SELECT m.memory_id FROM records r JOIN memories m ON m.id = r.memory WHERE r.record_id = ?1",
-            )?
+            .prepare_cached("SELECT memory_id FROM records WHERE record_id = ?1")?
             .query_row([record.as_str()], |row| row.get(0))
             .optional()?;
         let Some(memory) = memory.map(MemoryId::new) else {
@@ -164,4 +156,19 @@ impl Snapshot<'_> {
         };
         Ok(if self.sees_memory(principal, &memory)? { Some(memory) } else { None })
     }
+}
+
+/// Whether any version of a memory, whatever its state, is within the clearance.
+pub(super) fn is_readable(connection: &Connection, memory: i64, clearance: Sensitivity) -> Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "SELECT sensitivity FROM records WHERE memory = ?1 AND state IN ('current', 'held')
+         UNION ALL SELECT sensitivity FROM records WHERE memory = ?1 AND state NOT IN ('current', 'held')",
+    )?;
+    let mut rows = statement.query([memory])?;
+    while let Some(row) = rows.next()? {
+        if rows::code::<Sensitivity>(row, 0)? <= clearance {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -4,9 +4,9 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::append::Written;
+use super::number::row_of;
 use super::secret::Of;
 use super::writing::{Writing, find_namespace};
-use crate::change::DocId;
 use crate::error::Result;
 use crate::namespace::Namespace;
 use crate::record::{MemoryId, RecordId};
@@ -32,9 +32,8 @@ impl Writing<'_> {
         let found = self
             .connection()
             .prepare_cached(
-                "SELECT k.body, r.record_id, m.memory_id, r.version FROM idempotency_keys k
-                 JOIN records r ON r.id = k.record JOIN memories m ON m.id = r.memory
-                 WHERE k.namespace = ?1 AND k.key = ?2",
+                "SELECT k.body, r.record_id, r.memory_id, r.version FROM idempotency_keys k
+                 JOIN records r ON r.id = k.record WHERE k.namespace = ?1 AND k.key = ?2",
             )?
             .query_row(params![place.0, key], |row| {
                 let written = Written {
@@ -63,7 +62,7 @@ impl Writing<'_> {
         record_id: &RecordId,
     ) -> Result<()> {
         let place = self.namespace(namespace)?;
-        let DocId(doc) = self.doc_of(record_id)?;
+        let doc = self.doc_of(record_id)?;
         self.connection()
             .prepare_cached(
                 "INSERT INTO idempotency_keys (namespace, key, body, outcome, record, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -73,7 +72,7 @@ impl Writing<'_> {
                 key,
                 self.secret.digest(Of::Request, &[body]).as_slice(),
                 outcome,
-                doc as i64,
+                row_of(doc),
                 self.now.as_micros()
             ])?;
         Ok(())

@@ -21,15 +21,27 @@ pub(super) fn memory_id(digest: Digest) -> MemoryId {
     MemoryId::new(format!("mem_{}", base32(digest)))
 }
 
+/// The id of a memory that was first written at that instant, and is known by a digest: it sorts by time.
+pub(super) fn memory_id_of(now: Timestamp, digest: Digest) -> MemoryId {
+    let mut bytes = digest;
+    bytes[..6].copy_from_slice(&millis(now));
+    memory_id(bytes)
+}
+
 fn unique(now: Timestamp) -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Error::Io {
         path: "the system's random source".into(),
         source: std::io::Error::other(error.to_string()),
     })?;
-    let millis = (now.as_micros().max(0) / 1000) as u64;
-    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    bytes[..6].copy_from_slice(&millis(now));
     Ok(base32(bytes))
+}
+
+/// The milliseconds of an instant in 48 bits, most significant first.
+fn millis(now: Timestamp) -> [u8; 6] {
+    let [_, _, bytes @ ..] = ((now.as_micros().max(0) / 1000) as u64).to_be_bytes();
+    bytes
 }
 
 /// Crockford's base 32: 26 characters, none of which look alike.

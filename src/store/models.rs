@@ -6,10 +6,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::Snapshot;
 use super::append::Vectors;
 use super::events::Event;
+use super::number::{doc_of, row_of, rows_of};
 use super::rows;
 use super::writing::Writing;
 use crate::change::{DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
+use crate::simd::packed_len;
 use crate::trust::Sensitivity;
 
 /// The number under which the store knows a model.
@@ -57,59 +59,68 @@ impl Writing<'_> {
     /// Puts a model in use, and drops every other with its vectors.
     pub fn use_model(&self, model: ModelId) -> Result<()> {
         let connection = self.connection();
-        connection.execute("DELETE FROM vectors WHERE model <> ?1", [model.0])?;
+        connection.execute(
+            "UPDATE records SET vectors =
+                 (SELECT c.vectors FROM coming_vectors c WHERE c.record = records.id AND c.model = ?1)
+             WHERE vectors IS NOT NULL OR id IN (SELECT record FROM coming_vectors)",
+            [model.0],
+        )?;
+        connection.execute("DELETE FROM coming_vectors", [])?;
         connection.execute("DELETE FROM models WHERE id <> ?1", [model.0])?;
         connection.execute("UPDATE models SET in_use = 1 WHERE id = ?1", [model.0])?;
         Ok(())
     }
 
-    /// Adds vectors of a record that was pending. Nothing happens if the record has gone out of force
-    /// meanwhile: a late embedder brings nothing back.
+    /// Adds vectors of a record that was pending. Nothing happens if the record has gone out of force, or the
+    /// model, meanwhile: a late embedder brings nothing back.
     pub fn add_vectors(&self, doc: DocId, vectors: &Vectors) -> Result<()> {
-        let found: Option<(u32, String, bool)> = self
+        let found: Option<(String, bool, bool)> = self
             .connection()
             .prepare_cached(
-                "SELECT r.namespace, r.record_id, m.in_use AND r.state = 'current' FROM records r, models m
+                "SELECT r.record_id, m.in_use, r.state = 'current' FROM records r, models m
                  WHERE r.id = ?1 AND m.id = ?2 AND r.state IN ('current', 'held')",
             )?
-            .query_row(params![doc.0 as i64, vectors.model.0], |row| {
+            .query_row(params![row_of(doc), vectors.model.id.0], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })
             .optional()?;
-        let Some((namespace, record_id, searched)) = found else {
+        let Some((record_id, in_use, current)) = found else {
             return Ok(());
         };
-        self.put_vectors(NamespaceId(namespace), doc, vectors)?;
-        if searched {
+        let model = ModelRow { in_use, ..vectors.model.clone() };
+        self.put_vectors(doc, &Vectors { model, parts: vectors.parts.clone() })?;
+        if in_use && current {
             // Whoever has the namespace in memory must take the record in again, with its vector.
             self.event(&Event {
                 record_id: Some(&record_id),
                 added: Some(doc),
                 removed: Some(doc),
-                ..Event::new(self.now, NamespaceId(namespace), "embedded")
+                ..Event::new(self.now, doc.namespace(), "embedded")
             })?;
         }
         Ok(())
     }
 
-    pub(super) fn put_vectors(&self, namespace: NamespaceId, doc: DocId, vectors: &Vectors) -> Result<()> {
-        let mut statement = self.connection().prepare_cached(
-            "INSERT OR REPLACE INTO vectors (model, namespace, record, part, vector) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?;
-        for (part, vector) in vectors.parts.iter().enumerate() {
-            let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-            statement.execute(params![vectors.model.0, namespace.0, doc.0 as i64, part as i64, bytes])?;
+    pub(super) fn put_vectors(&self, doc: DocId, vectors: &Vectors) -> Result<()> {
+        if vectors.model.in_use {
+            self.connection()
+                .prepare_cached("UPDATE records SET vectors = ?2 WHERE id = ?1")?
+                .execute(params![row_of(doc), vectors.packed()])?;
+        } else {
+            self.connection()
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO coming_vectors (record, model, vectors) VALUES (?1, ?2, ?3)",
+                )?
+                .execute(params![row_of(doc), vectors.model.id.0, vectors.packed()])?;
         }
         Ok(())
     }
 
-    pub(super) fn drop_vectors(&self, doc: DocId) -> Result<()> {
+    /// Takes away what was made of a record by a model that the store is being changed over to.
+    pub(super) fn drop_coming_vectors(&self, doc: DocId) -> Result<()> {
         self.connection()
-            .prepare_cached(
-                "DELETE FROM vectors WHERE record = ?1 AND model IN (SELECT id FROM models)
-                 AND namespace = (SELECT namespace FROM records WHERE id = ?1)",
-            )?
-            .execute([doc.0 as i64])?;
+            .prepare_cached("DELETE FROM coming_vectors WHERE record = ?1")?
+            .execute([row_of(doc)])?;
         Ok(())
     }
 }
@@ -151,32 +162,37 @@ impl Snapshot<'_> {
     }
 
     /// Records in force after `after` that have no vector of that model, at most `limit`, each with the
-    /// text by which it is found.
-    pub fn pending(&self, model: ModelId, after: DocId, limit: usize) -> Result<Vec<(DocId, String)>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT r.id FROM records r WHERE r.id > ?2 AND r.state IN ('current', 'held') AND NOT EXISTS
-                 (SELECT 1 FROM vectors v WHERE v.model = ?1 AND v.namespace = r.namespace AND v.record = r.id)
-             ORDER BY r.id LIMIT ?3",
-        )?;
-        let docs = statement.query_map(params![model.0, after.0 as i64, limit as i64], |row| row.get(0))?;
-        self.with_texts(docs.collect::<rusqlite::Result<_>>()?)
+    /// text by which it is found; in the order of namespaces.
+    pub fn pending(&self, model: &ModelRow, after: DocId, limit: usize) -> Result<Vec<(DocId, String)>> {
+        let mut statement = self.connection().prepare_cached(match model.in_use {
+            true => {
+                "SELECT id FROM records WHERE vectors IS NULL AND state IN ('current', 'held')
+                     AND id > ?2 AND ?1 = ?1 ORDER BY id LIMIT ?3"
+            }
+            false => {
+                "SELECT r.id FROM records r WHERE r.id > ?2 AND r.state IN ('current', 'held') AND NOT EXISTS
+                     (SELECT 1 FROM coming_vectors c WHERE c.record = r.id AND c.model = ?1)
+                 ORDER BY r.id LIMIT ?3"
+            }
+        })?;
+        let rows = statement.query_map(params![model.id.0, row_of(after), limit as i64], |row| row.get(0))?;
+        self.with_texts(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The same for records that came into force, or lost their vectors, after a write.
-    pub fn pending_since(&self, model: ModelId, after: Seq, limit: usize) -> Result<Vec<(DocId, String)>> {
+    pub fn pending_since(&self, model: &ModelRow, after: Seq, limit: usize) -> Result<Vec<(DocId, String)>> {
+        debug_assert!(model.in_use, "nothing waits for a model that is not in use");
         let mut statement = self.connection().prepare_cached(
-            "SELECT DISTINCT r.id FROM events e JOIN records r ON r.id = e.added
-             WHERE e.seq > ?2 AND r.state IN ('current', 'held') AND NOT EXISTS
-                 (SELECT 1 FROM vectors v WHERE v.model = ?1 AND v.namespace = r.namespace AND v.record = r.id)
-             ORDER BY r.id LIMIT ?3",
+            "SELECT DISTINCT r.id FROM events e JOIN records r ON r.id = (e.namespace << 36) | e.added
+             WHERE e.seq > ?1 AND r.state IN ('current', 'held') AND r.vectors IS NULL ORDER BY r.id LIMIT ?2",
         )?;
-        let docs = statement.query_map(params![model.0, after.0 as i64, limit as i64], |row| row.get(0))?;
-        self.with_texts(docs.collect::<rusqlite::Result<_>>()?)
+        let rows = statement.query_map([after.0 as i64, limit as i64], |row| row.get(0))?;
+        self.with_texts(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn with_texts(&self, docs: Vec<i64>) -> Result<Vec<(DocId, String)>> {
-        let mut texts = Vec::with_capacity(docs.len());
-        for doc in docs.into_iter().map(|doc| DocId(doc as u64)) {
+    fn with_texts(&self, rows: Vec<i64>) -> Result<Vec<(DocId, String)>> {
+        let mut texts = Vec::with_capacity(rows.len());
+        for doc in rows.into_iter().map(doc_of) {
             if let Some(record) = rows::record(self.connection(), doc)? {
                 texts.push((doc, record.indexed_text()));
             }
@@ -185,115 +201,87 @@ impl Snapshot<'_> {
     }
 
     /// How many records in force have a vector of that model, and how many there are.
-    pub fn coverage(&self, model: ModelId) -> Result<(u64, u64)> {
-        let embedded: i64 = self.connection().query_row(
-            "SELECT count(DISTINCT v.record) FROM vectors v JOIN records r ON r.id = v.record
-             WHERE v.model = ?1 AND r.state IN ('current', 'held')",
-            [model.0],
-            |row| row.get(0),
-        )?;
-        let all: i64 = self.connection().query_row(
-            "SELECT count(*) FROM records WHERE state IN ('current', 'held')",
-            [],
-            |row| row.get(0),
-        )?;
-        Ok((embedded as u64, all as u64))
+    pub fn coverage(&self, model: &ModelRow) -> Result<(u64, u64)> {
+        let count = |sql: &str, model: ModelId| -> Result<u64> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            Ok(statement.query_row([model.0], |row| row.get::<_, i64>(0))? as u64)
+        };
+        let all =
+            count("SELECT count(*) FROM records WHERE state IN ('current', 'held') AND ?1 = ?1", model.id)?;
+        let embedded = match model.in_use {
+            true => {
+                let waiting = "SELECT count(*) FROM records
+                     WHERE vectors IS NULL AND state IN ('current', 'held') AND ?1 = ?1";
+                all - count(waiting, model.id)?
+            }
+            false => count("SELECT count(*) FROM coming_vectors WHERE model = ?1", model.id)?,
+        };
+        Ok((embedded, all))
     }
 
     /// How many records in force in a namespace may be read with that clearance, and how many of them have
-    /// a vector of that model.
-    pub fn readable(
-        &self,
-        namespace: NamespaceId,
-        clearance: Sensitivity,
-        model: Option<ModelId>,
-    ) -> Result<(u64, u64)> {
+    /// a vector of the model in use.
+    pub fn readable(&self, namespace: NamespaceId, clearance: Sensitivity) -> Result<(u64, u64)> {
+        let (first, last) = rows_of(namespace);
+        let mut statement = self.connection().prepare_cached(
+            "SELECT sensitivity, count(*), count(vectors) FROM records
+             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' GROUP BY sensitivity",
+        )?;
+        let mut rows = statement.query([first, last])?;
         let (mut readable, mut embedded) = (0, 0);
-        for sensitivity in Sensitivity::ALL.iter().filter(|sensitivity| **sensitivity <= clearance) {
-            let (here, of_them): (i64, i64) = self
-                .connection()
-                .prepare_cached(
-                    "SELECT count(*), total(EXISTS (SELECT 1 FROM vectors v
-                         WHERE v.model = ?3 AND v.namespace = r.namespace AND v.record = r.id))
-                     FROM records r WHERE r.namespace = ?1 AND r.state = 'current' AND r.sensitivity = ?2",
-                )?
-                .query_row(params![namespace.0, sensitivity.code(), model.map(|model| model.0)], |row| {
-                    Ok((row.get(0)?, row.get::<_, f64>(1)? as i64))
-                })?;
-            (readable, embedded) = (readable + here as u64, embedded + of_them as u64);
+        while let Some(row) = rows.next()? {
+            if rows::code::<Sensitivity>(row, 0)? <= clearance {
+                readable += row.get::<_, i64>(1)? as u64;
+                embedded += row.get::<_, i64>(2)? as u64;
+            }
         }
         Ok((readable, embedded))
     }
 
-    /// Calls `each` for every vector of that model in a namespace, in the order of documents.
+    /// Calls `each` with the packed vectors of every record in force in a namespace, in the order of documents.
     pub fn vectors(
         &self,
-        model: ModelId,
         namespace: NamespaceId,
         mut each: impl FnMut(DocId, &[u8]) -> Result<()>,
     ) -> Result<()> {
+        let (first, last) = rows_of(namespace);
         let mut statement = self.connection().prepare_cached(
-            "SELECT record, vector FROM vectors WHERE model = ?1 AND namespace = ?2 ORDER BY record, part",
+            "SELECT id, vectors FROM records
+             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' AND vectors IS NOT NULL ORDER BY id",
         )?;
-        let mut rows = statement.query(params![model.0, namespace.0])?;
+        let mut rows = statement.query([first, last])?;
         while let Some(row) = rows.next()? {
-            let bytes =
-                row.get_ref(1)?.as_blob().map_err(|_| Error::Corrupt("a vector is no blob".to_owned()))?;
-            each(DocId(row.get::<_, i64>(0)? as u64), bytes)?;
+            each(doc_of(row.get(0)?), blob(row, 1)?)?;
         }
         Ok(())
     }
 
-    /// Calls `each` for every vector of one document, in the order of its text, as numbers.
-    pub fn numbers_of(
-        &self,
-        model: &ModelRow,
-        namespace: NamespaceId,
-        doc: DocId,
-        mut each: impl FnMut(&[f32]),
-    ) -> Result<()> {
-        let mut numbers = Vec::with_capacity(model.dims);
-        self.vectors_of(model.id, namespace, doc, |_, bytes| {
-            let (words, rest) = bytes.as_chunks::<4>();
-            if words.len() == model.dims && rest.is_empty() {
-                numbers.clear();
-                numbers.extend(words.iter().map(|word| f32::from_le_bytes(*word)));
-                each(&numbers);
-            }
-            Ok(())
-        })
+    /// Calls `each` with the packed vectors of one record, if it has any.
+    pub fn vectors_of(&self, doc: DocId, each: impl FnOnce(&[u8])) -> Result<()> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT vectors FROM records WHERE id = ?1 AND vectors IS NOT NULL")?;
+        let mut rows = statement.query([row_of(doc)])?;
+        if let Some(row) = rows.next()? {
+            each(blob(row, 0)?);
+        }
+        Ok(())
     }
 
-    /// Vectors of that model whose width is not the model's, with their size in bytes.
+    /// Records whose vectors are not of the width of the model in use, with their size in bytes.
     pub fn odd_vectors(&self, model: &ModelRow) -> Result<Vec<(DocId, u64)>> {
         let mut statement = self.connection().prepare_cached(
-            "SELECT record, length(vector) FROM vectors WHERE model = ?1 AND length(vector) <> ?2",
+            "SELECT id, length(vectors) FROM records WHERE vectors IS NOT NULL AND length(vectors) % ?1 <> 0",
         )?;
-        let odd = statement.query_map(params![model.id.0, (model.dims * 4) as i64], |row| {
-            Ok((DocId(row.get::<_, i64>(0)? as u64), row.get::<_, i64>(1)? as u64))
+        let odd = statement.query_map([packed_len(model.dims) as i64], |row| {
+            Ok((doc_of(row.get(0)?), row.get::<_, i64>(1)? as u64))
         })?;
         Ok(odd.collect::<rusqlite::Result<_>>()?)
     }
+}
 
-    /// The vectors of one record.
-    pub fn vectors_of(
-        &self,
-        model: ModelId,
-        namespace: NamespaceId,
-        doc: DocId,
-        mut each: impl FnMut(DocId, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT vector FROM vectors WHERE model = ?1 AND namespace = ?2 AND record = ?3 ORDER BY part",
-        )?;
-        let mut rows = statement.query(params![model.0, namespace.0, doc.0 as i64])?;
-        while let Some(row) = rows.next()? {
-            let bytes =
-                row.get_ref(0)?.as_blob().map_err(|_| Error::Corrupt("a vector is no blob".to_owned()))?;
-            each(doc, bytes)?;
-        }
-        Ok(())
-    }
+fn blob<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Result<&'r [u8]> {
+    row.get_ref(column)?.as_blob().map_err(|_| Error::Corrupt("a vector is no blob".to_owned()))
 }
 
 fn models(connection: &Connection) -> Result<Vec<ModelRow>> {

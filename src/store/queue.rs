@@ -126,7 +126,7 @@ impl Writing<'_> {
             .connection()
             .prepare_cached(
                 "SELECT 1 FROM candidates c WHERE c.id = ?3 AND (
-                     c.conflict IN (SELECT r.record_id FROM records r JOIN memories m ON m.id = r.memory WHERE m.memory_id = ?2)
+                     EXISTS (SELECT 1 FROM records r WHERE r.record_id = c.conflict AND r.memory_id = ?2)
                      OR EXISTS (SELECT 1 FROM tombstone_marks k JOIN tombstones t ON t.id = k.tombstone
                          WHERE t.memory_id = ?2 AND k.namespace = ?1 AND k.kind = 'text' AND k.digest = c.text_key))",
             )?

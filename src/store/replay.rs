@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::events::Event;
-use super::facts::text_key;
+use super::keys;
 use super::ledger::{Blocked, MARK_KINDS, Tombstone};
 use super::secret::{Of, Secret};
 use super::writing::Writing;
@@ -20,6 +20,8 @@ use crate::trust::Sensitivity;
 const ALL: Sensitivity = Sensitivity::Sensitive;
 /// The reason that the events of a replayed tombstone carry.
 const REPLAYED: &str = "ledger_replayed";
+/// The mark that a migration leaves; see [`lacks_keys`].
+pub(super) const KEYS_MISSING: &str = "keys_missing";
 
 /// Notes the key's fingerprint; if the database was made with another key, computes every digest of
 /// what is in force anew. True when the key changed.
@@ -31,41 +33,40 @@ pub(super) fn adopt_key(store: &Store) -> Result<bool> {
             .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get::<_, String>(0))
             .optional()
     };
-    if noted(&writer)?.as_deref() == Some(mine.as_str()) {
+    let is_mine = |noted: &Option<String>| noted.as_deref() == Some(mine.as_str());
+    if is_mine(&noted(&writer)?) && !lacks_keys(&writer)? {
         return Ok(false);
     }
     let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let before = noted(&transaction)?;
-    if before.is_some() {
+    if before.is_some() || lacks_keys(&transaction)? {
         rekey(&transaction, &store.secret)?;
     }
+    transaction.execute("DELETE FROM meta WHERE key = ?1", [KEYS_MISSING])?;
     transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('secret', ?1)", [&mine])?;
     transaction.commit()?;
     Ok(before.is_some_and(|before| before != mine))
 }
 
+/// Whether a migration has left the keys to be made, which takes the secret.
+fn lacks_keys(connection: &Connection) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([KEYS_MISSING])?)
+}
+
 fn rekey(connection: &Connection, secret: &Secret) -> Result<()> {
     let mut statement = connection.prepare(
-        "SELECT r.memory, c.record, c.subject, c.content, m.subject_key IS NOT NULL
-         FROM contents c JOIN records r ON r.id = c.record JOIN memories m ON m.id = r.memory",
+        "SELECT r.memory, r.subject FROM records r JOIN memories m ON m.id = r.memory
+         WHERE r.subject IS NOT NULL AND m.subject_key IS NOT NULL",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (memory, record): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let (subject, content): (Option<String>, String) = (row.get(2)?, row.get(3)?);
-        connection.execute(
-            "UPDATE contents SET text_key = ?2 WHERE record = ?1",
-            params![record, text_key(secret, subject.as_deref(), &content).as_slice()],
-        )?;
-        if let (Some(subject), true) = (&subject, row.get(4)?) {
-            let key = secret.digest(Of::Subject, &[&canonical(subject)]);
-            connection.execute(
-                "UPDATE memories SET subject_key = ?2 WHERE id = ?1",
-                params![memory, key.as_slice()],
-            )?;
-        }
+        let (memory, subject): (i64, String) = (row.get(0)?, row.get(1)?);
+        let key = secret.digest(Of::Subject, &[&canonical(&subject)]);
+        connection
+            .prepare_cached("UPDATE memories SET subject_key = ?2 WHERE id = ?1")?
+            .execute(params![memory, key.as_slice()])?;
     }
-    Ok(())
+    keys::make_anew(connection, secret)
 }
 
 /// Brings database and ledger to the same list of what was forgotten. Tells how many memories the

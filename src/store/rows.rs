@@ -1,58 +1,71 @@
 //! Between rows and records: how a record is read whole, and the checksum that proves it unchanged.
 //! The only place that knows which column holds which field.
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::number::row_of;
 use crate::change::DocId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::record::{Episode, Evidence, MemoryId, MetaValue, Metadata, Record, RecordId, Source};
 
-/// One row for each piece of evidence: one statement is all that most records take.
 const SELECT: &str = "
-    SELECT r.record_id, m.memory_id, n.tenant, n.user, n.project, n.agent, r.version, p.record_id,
+    SELECT r.record_id, r.memory_id, n.tenant, n.user, n.project, n.agent, r.version, r.supersedes,
            r.state, r.kind, r.form, r.cardinality, r.authority, r.sensitivity, r.lifetime,
            r.confidence, r.importance, r.observed_at, r.valid_from, r.expires_at, r.recorded_at,
-           r.ended_at, r.reverify, c.subject, c.content, c.metadata, c.session, c.position,
-           c.write_reason, c.read_trigger, c.revision_path, c.checksum,
-           e.source, e.locator, e.speaker, e.observed_at, e.authority,
-           EXISTS (SELECT 1 FROM derivations d WHERE d.record = r.id)
-    FROM records r
-    JOIN memories m ON m.id = r.memory
-    JOIN namespaces n ON n.id = r.namespace
-    JOIN contents c ON c.record = r.id
-    LEFT JOIN records p ON p.id = r.supersedes
-    LEFT JOIN evidence e ON e.record = r.id
-    WHERE r.id = ?1 ORDER BY e.id";
-const EVIDENCE: usize = 32;
-const IS_DERIVED: usize = 37;
+           r.ended_at, r.reverify, r.subject, r.content, r.metadata, r.session, r.position,
+           r.write_reason, r.read_trigger, r.revision_path, r.checksum,
+           r.source, r.locator, r.speaker, r.further, r.derived
+    FROM records r JOIN namespaces n ON n.id = ?2
+    WHERE r.id = ?1 AND r.content IS NOT NULL";
 
 /// Reads one record with all it rests on; none when it does not exist or its content was erased.
 /// The checksum is compared, so damaged content is reported and never returned.
 pub(super) fn record(connection: &Connection, doc: DocId) -> Result<Option<Record>> {
     let mut statement = connection.prepare_cached(SELECT)?;
-    let mut rows = statement.query([doc.0 as i64])?;
+    let mut rows = statement.query([row_of(doc), i64::from(doc.namespace().0)])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
     let mut record = read(row)?;
     let stored: [u8; 16] = row.get(31)?;
-    let is_derived: bool = row.get(IS_DERIVED)?;
-    if row.get_ref(EVIDENCE)? != ValueRef::Null {
-        record.evidence.push(evidence(row)?);
+    if let Some(id) = row.get::<_, Option<String>>(32)? {
+        let source = Source { id, locator: row.get(33)?, speaker: row.get(34)? };
+        let (observed_at, authority) = (record.observed_at, record.authority);
+        record.evidence.push(Evidence { source, observed_at, authority });
     }
-    while let Some(row) = rows.next()? {
-        record.evidence.push(evidence(row)?);
+    let (further, derived): (u32, u32) = (row.get(35)?, row.get(36)?);
+    if let Some(before) = row.get::<_, Option<i64>>(7)? {
+        record.supersedes = id_of(connection, before)?;
     }
-    if is_derived {
+    if further > 0 {
+        further_evidence(connection, doc, &mut record.evidence)?;
+    }
+    if derived > 0 {
         record.derived_from = derived_from(connection, doc)?;
     }
     if checksum(&record) != stored {
         return Err(Error::Corrupt(format!("record {} does not match its checksum", record.record_id)));
     }
     Ok(Some(record))
+}
+
+/// The same, where a damaged one is as good as none.
+pub(super) fn sound(connection: &Connection, doc: DocId) -> Result<Option<Record>> {
+    match record(connection, doc) {
+        Err(Error::Corrupt(_)) => Ok(None),
+        other => other,
+    }
+}
+
+/// The id of a row's record.
+pub(super) fn id_of(connection: &Connection, row: i64) -> Result<Option<RecordId>> {
+    let id: Option<String> = connection
+        .prepare_cached("SELECT record_id FROM records WHERE id = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()?;
+    Ok(id.map(RecordId::new))
 }
 
 fn read(row: &Row<'_>) -> Result<Record> {
@@ -67,7 +80,7 @@ fn read(row: &Row<'_>) -> Result<Record> {
         memory_id: MemoryId::new(row.get::<_, String>(1)?),
         namespace: Namespace::stored(tenant, user, project, agent),
         version: row.get(6)?,
-        supersedes: text(7)?.map(RecordId::new),
+        supersedes: None,
         state: code(row, 8)?,
         kind: code(row, 9)?,
         form: code(row, 10)?,
@@ -93,7 +106,7 @@ fn read(row: &Row<'_>) -> Result<Record> {
         write_reason: text(28)?,
         read_trigger: text(29)?,
         revision_path: text(30)?,
-        evidence: Vec::new(),
+        evidence: Vec::with_capacity(1),
         derived_from: Vec::new(),
     })
 }
@@ -108,23 +121,28 @@ fn present(time: Option<Timestamp>) -> Result<Timestamp> {
     time.ok_or_else(|| Error::Corrupt("a record lacks one of its times".to_owned()))
 }
 
-fn evidence(row: &Row<'_>) -> Result<Evidence> {
-    Ok(Evidence {
-        source: Source {
-            id: row.get(EVIDENCE)?,
-            locator: row.get(EVIDENCE + 1)?,
-            speaker: row.get(EVIDENCE + 2)?,
-        },
-        observed_at: Timestamp::from_micros(row.get(EVIDENCE + 3)?)?,
-        authority: code(row, EVIDENCE + 4)?,
-    })
+/// What a record rests on besides its first piece of evidence, in the order in which it came.
+fn further_evidence(connection: &Connection, doc: DocId, all: &mut Vec<Evidence>) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT source, locator, speaker, observed_at, authority FROM evidence WHERE record = ?1 ORDER BY nth",
+    )?;
+    let mut rows = statement.query([row_of(doc)])?;
+    while let Some(row) = rows.next()? {
+        all.push(Evidence {
+            source: Source { id: row.get(0)?, locator: row.get(1)?, speaker: row.get(2)? },
+            observed_at: Timestamp::from_micros(row.get(3)?)?,
+            authority: code(row, 4)?,
+        });
+    }
+    Ok(())
 }
 
 fn derived_from(connection: &Connection, doc: DocId) -> Result<Vec<RecordId>> {
     let mut statement = connection.prepare_cached(
-        "SELECT s.record_id FROM derivations d JOIN records s ON s.id = d.source WHERE d.record = ?1 ORDER BY s.id",
+        "SELECT s.record_id FROM derivations d JOIN records s ON s.id = d.source WHERE d.record = ?1
+         ORDER BY s.id & 0xFFFFFFFFF, s.id",
     )?;
-    let ids = statement.query_map(params![doc.0 as i64], |row| row.get::<_, String>(0))?;
+    let ids = statement.query_map([row_of(doc)], |row| row.get::<_, String>(0))?;
     ids.map(|id| Ok(RecordId::new(id?))).collect()
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::{Error, Result};
 
 /// The format that this version writes, and the newest that it reads.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Brings an empty or older database to the present format, in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
@@ -16,6 +16,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match format(&transaction)? {
         0 => transaction.execute_batch(include_str!("schema.sql"))?,
+        1 => super::migrate::from_1(&transaction)?,
         FORMAT => {}
         found => return Err(Error::FormatTooNew { found, supported: FORMAT }),
     }

@@ -1,4 +1,4 @@
--- Format 1. Enumerations are stored as their codes; instants as microseconds UTC.
+-- Format 2. Enumerations are stored as their codes; instants as microseconds UTC.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -29,12 +29,14 @@ CREATE TABLE memories (
 CREATE UNIQUE INDEX memories_by_subject
     ON memories (namespace, kind, subject_key) WHERE subject_key IS NOT NULL;
 
--- Immutable versions: everything but what they say. Ids are never used twice.
+-- Immutable versions, each in one row, so that reading one is one look-up. The id is the namespace in the high
+-- bits and, in the low 36, the seq of the event that made the record: a namespace is one range, in which records
+-- lie in the order of writes, and ids are never used twice. Erasing a memory empties every column from `source`
+-- on; the skeleton stays.
 CREATE TABLE records (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
-    record_id   TEXT NOT NULL UNIQUE,
+    id          INTEGER PRIMARY KEY,
+    namespace   INTEGER GENERATED ALWAYS AS (id >> 36) VIRTUAL,
     memory      INTEGER NOT NULL REFERENCES memories,
-    namespace   INTEGER NOT NULL REFERENCES namespaces,
     generation  INTEGER NOT NULL,
     version     INTEGER NOT NULL,
     supersedes  INTEGER REFERENCES records,
@@ -54,42 +56,53 @@ CREATE TABLE records (
     ended_at    INTEGER,
     reverify    INTEGER NOT NULL,
     terms       INTEGER NOT NULL,   -- how many terms the analysis finds in it
-    UNIQUE (memory, generation, version)
-) STRICT;
-CREATE UNIQUE INDEX records_in_force ON records (memory) WHERE state IN ('current', 'held');
-CREATE INDEX records_by_namespace ON records (namespace, state);
-
--- What a version says. Erasing a memory deletes these rows.
-CREATE TABLE contents (
-    record        INTEGER PRIMARY KEY REFERENCES records,
-    namespace     INTEGER NOT NULL REFERENCES namespaces,
-    subject       TEXT,
-    content       TEXT NOT NULL,
-    text_key      BLOB NOT NULL,    -- keyed digest of the canonical text
-    metadata      TEXT NOT NULL,    -- flat JSON
-    session       TEXT,
-    position      INTEGER,
+    record_id   TEXT NOT NULL,
+    memory_id   TEXT NOT NULL,      -- that of `memory`, repeated so that reading needs no join
+    -- What it rests on: its first piece of evidence, observed and ranked as the record is, and how many more.
+    source      TEXT,
+    locator     TEXT,
+    speaker     TEXT,
+    further     INTEGER NOT NULL DEFAULT 0,
+    derived     INTEGER NOT NULL DEFAULT 0,
+    -- What it says.
+    subject     TEXT,
+    content     TEXT,
+    metadata    TEXT,               -- flat JSON
+    session     TEXT,
+    position    INTEGER,
     write_reason  TEXT,
     read_trigger  TEXT,
     revision_path TEXT,
-    checksum      BLOB NOT NULL
+    checksum    BLOB,
+    -- By the model in use, one after the other for the windows of a long text; packed: a scale (f32) and a
+    -- number of 16 bits for each dimension, little-endian. Kept here so that a rebuild need not embed again.
+    vectors     BLOB
 ) STRICT;
-CREATE INDEX contents_by_text ON contents (namespace, text_key);
-CREATE INDEX contents_by_subject ON contents (namespace, subject) WHERE subject IS NOT NULL;
+CREATE UNIQUE INDEX records_by_id ON records (record_id);
+CREATE UNIQUE INDEX records_in_force ON records (memory) WHERE state IN ('current', 'held');
+CREATE INDEX records_past ON records (memory) WHERE state NOT IN ('current', 'held');
+CREATE INDEX records_pending ON records (id) WHERE vectors IS NULL AND state IN ('current', 'held');
 
--- What a version rests on. Erased with it.
+-- By what a record with content is found: 64 bits of the keyed digests of its text, its subject and its
+-- sources. All of a namespace's lie together, so that writing a record touches one page of them.
+CREATE TABLE record_keys (
+    namespace INTEGER NOT NULL REFERENCES namespaces,
+    key       INTEGER NOT NULL,
+    seq       INTEGER NOT NULL,     -- the low bits of the record's id
+    PRIMARY KEY (namespace, key, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What a version rests on besides its first piece of evidence. Erased with it.
 CREATE TABLE evidence (
-    id          INTEGER PRIMARY KEY,
     record      INTEGER NOT NULL REFERENCES records,
-    namespace   INTEGER NOT NULL REFERENCES namespaces,
+    nth         INTEGER NOT NULL,   -- from 1
     source      TEXT NOT NULL,
     locator     TEXT,
     speaker     TEXT,
     observed_at INTEGER NOT NULL,
-    authority   TEXT NOT NULL
-) STRICT;
-CREATE INDEX evidence_by_record ON evidence (record);
-CREATE INDEX evidence_by_source ON evidence (namespace, source);
+    authority   TEXT NOT NULL,
+    PRIMARY KEY (record, nth)
+) STRICT, WITHOUT ROWID;
 
 -- Which record was derived from which.
 CREATE TABLE derivations (
@@ -100,23 +113,23 @@ CREATE TABLE derivations (
 CREATE INDEX derivations_by_source ON derivations (source);
 
 -- The one order of writes; append-only, each hash covers the one before. Holds no text. It is also
--- the outbox: an index keeps the seq up to which it has applied it.
+-- the outbox: an index keeps the seq up to which it has applied it. Each event leads to the one before it
+-- in its namespace, whose revision is the last.
 CREATE TABLE events (
     seq       INTEGER PRIMARY KEY AUTOINCREMENT,
     at        INTEGER NOT NULL,
     namespace INTEGER NOT NULL REFERENCES namespaces,
+    previous  INTEGER NOT NULL,
     type      TEXT NOT NULL,
     memory_id TEXT,
     record_id TEXT,
     version   INTEGER,
-    added     INTEGER,              -- records.id that came into force
-    removed   INTEGER,              -- records.id that went out of force
+    added     INTEGER,              -- the low bits of the id of the record that came into force
+    removed   INTEGER,              -- the same of the one that went out of force
     reason    TEXT,
     digest    BLOB,                 -- keyed digest of the record's checksum
     hash      BLOB NOT NULL
 ) STRICT;
-CREATE INDEX events_by_namespace ON events (namespace, seq);
-CREATE INDEX events_by_memory ON events (memory_id, seq) WHERE memory_id IS NOT NULL;
 
 -- Which memories were forgotten. No content.
 CREATE TABLE tombstones (
@@ -197,13 +210,9 @@ CREATE TABLE models (
     dims        INTEGER NOT NULL,
     in_use      INTEGER NOT NULL
 ) STRICT;
--- Vectors of records in force, little-endian f32; kept here so that a rebuild need not embed again,
--- clustered so that a namespace is one range.
-CREATE TABLE vectors (
-    model     INTEGER NOT NULL REFERENCES models,
-    namespace INTEGER NOT NULL REFERENCES namespaces,
-    record    INTEGER NOT NULL REFERENCES records,
-    part      INTEGER NOT NULL,     -- window of a long text, from 0
-    vector    BLOB NOT NULL,
-    PRIMARY KEY (model, namespace, record, part)
-) STRICT, WITHOUT ROWID;
+-- Vectors by a model that the store is being changed over to, packed as those in `records`.
+CREATE TABLE coming_vectors (
+    record  INTEGER PRIMARY KEY REFERENCES records,
+    model   INTEGER NOT NULL REFERENCES models,
+    vectors BLOB NOT NULL
+) STRICT;

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::number::{doc_of, row_of, rows_of};
 use super::writing::find_place;
-use super::{Store, events, facts, rows};
+use super::{Store, events, facts, keys, rows};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -104,20 +105,16 @@ impl<'s> Snapshot<'s> {
         events::history_at(self.connection(), seq)
     }
 
-    /// What came into force and went out of it in one namespace after `after`, oldest first.
-    pub fn changes(&self, namespace: NamespaceId, after: Seq) -> Result<Vec<Change>> {
-        events::changes(self.connection(), namespace, after)
+    /// What came into force and went out of it in one namespace after `after`, oldest first; of more than
+    /// `limit` the latest.
+    pub fn changes(&self, namespace: NamespaceId, after: Seq, limit: usize) -> Result<Vec<Change>> {
+        events::changes(self.connection(), namespace, after, limit)
     }
 
     /// How many writes there were in a namespace after `after`, and in all.
     pub fn changes_since(&self, namespace: NamespaceId, after: Seq) -> Result<(u64, u64)> {
-        let (since, all): (i64, i64) = self
-            .connection()
-            .prepare_cached(
-                "SELECT count(*) FILTER (WHERE seq > ?2), count(*) FROM events WHERE namespace = ?1",
-            )?
-            .query_row([i64::from(namespace.0), after.0 as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok((since as u64, all as u64))
+        let count = |after| events::count_since(self.connection(), namespace, after);
+        Ok((count(after)?, count(Seq(0))?))
     }
 
     /// The next changes anywhere after `after`, oldest first, at most `limit`.
@@ -125,43 +122,51 @@ impl<'s> Snapshot<'s> {
         events::changes_anywhere(self.connection(), after, limit)
     }
 
-    /// The columns of every record in force in a namespace, in the order of documents.
-    pub fn columns(&self, namespace: NamespaceId) -> Result<Vec<Columns>> {
+    /// Calls `each` for every record in force in a namespace, in the order of documents, with its columns, its
+    /// subject and what has to call it up.
+    pub fn in_force(
+        &self,
+        namespace: NamespaceId,
+        mut each: impl FnMut(Columns, Option<&str>, Option<&str>),
+    ) -> Result<()> {
+        let (first, last) = rows_of(namespace);
         let mut statement = self.connection().prepare_cached(
-            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence, importance,
-                    terms FROM records
-             WHERE namespace = ?1 AND state = 'current' ORDER BY id",
+            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
+                    importance, terms, subject, read_trigger FROM records
+             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' ORDER BY id",
         )?;
-        let mut rows = statement.query([namespace.0])?;
-        let mut all = Vec::new();
+        let mut rows = statement.query([first, last])?;
         while let Some(row) = rows.next()? {
-            all.push(columns(row)?);
+            each(columns(row)?, text(row, 11)?, text(row, 12)?);
         }
-        Ok(all)
+        Ok(())
     }
 
-    /// The columns of one record; none when it is not in force.
-    pub fn columns_of(&self, doc: DocId) -> Result<Option<Columns>> {
+    /// The same for one record; nothing is called when it is not in force.
+    pub fn one_in_force(
+        &self,
+        doc: DocId,
+        each: impl FnOnce(Columns, Option<&str>, Option<&str>),
+    ) -> Result<()> {
         let mut statement = self.connection().prepare_cached(
-            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence, importance,
-                    terms FROM records
-             WHERE id = ?1 AND state = 'current'",
+            "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
+                    importance, terms, subject, read_trigger FROM records WHERE id = ?1 AND state = 'current'",
         )?;
-        let mut rows = statement.query([doc.0 as i64])?;
-        rows.next()?.map(columns).transpose()
+        let mut rows = statement.query([row_of(doc)])?;
+        if let Some(row) = rows.next()? {
+            each(columns(row)?, text(row, 11)?, text(row, 12)?);
+        }
+        Ok(())
     }
 
-    /// Where a document lives and how sensitive it is, if it is in force: what an index needs to know
-    /// besides the text.
-    pub fn partition_of(&self, doc: DocId) -> Result<Option<(NamespaceId, Sensitivity)>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT namespace, sensitivity FROM records WHERE id = ?1 AND state = 'current'",
-        )?;
-        let mut rows = statement.query([doc.0 as i64])?;
-        match rows.next()? {
-            Some(row) => Ok(Some((NamespaceId(row.get(0)?), rows::code(row, 1)?))),
-            None => Ok(None),
-        }
+    /// How sensitive a document is, if it is in force: what an index needs to know besides its number and
+    /// its text.
+    pub fn sensitivity_of(&self, doc: DocId) -> Result<Option<Sensitivity>> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT sensitivity FROM records WHERE id = ?1 AND state = 'current'")?;
+        let mut rows = statement.query([row_of(doc)])?;
+        rows.next()?.map(|row| rows::code(row, 0)).transpose()
     }
 
     /// Reads one record, whoever asks. Callers check the scope, or use [`Snapshot::resolve`].
@@ -180,12 +185,7 @@ impl<'s> Snapshot<'s> {
 
     /// The id of a document's record; whoever asks.
     pub(crate) fn id_of(&self, doc: DocId) -> Result<Option<RecordId>> {
-        let id: Option<String> = self
-            .connection()
-            .prepare_cached("SELECT record_id FROM records WHERE id = ?1")?
-            .query_row([doc.0 as i64], |row| row.get(0))
-            .optional()?;
-        Ok(id.map(RecordId::new))
+        rows::id_of(self.connection(), row_of(doc))
     }
 
     /// The number of the last tombstone; 0 when nothing was ever forgotten.
@@ -209,7 +209,7 @@ impl<'s> Snapshot<'s> {
             .prepare_cached("SELECT id FROM records WHERE record_id = ?1")?
             .query_row([id.as_str()], |row| row.get(0))
             .optional()?;
-        Ok(doc.map(|doc| DocId(doc as u64)))
+        Ok(doc.map(doc_of))
     }
 
     /// The document in force of a memory id; whoever asks.
@@ -222,35 +222,19 @@ impl<'s> Snapshot<'s> {
             )?
             .query_row([id.as_str()], |row| row.get(0))
             .optional()?;
-        Ok(doc.map(|doc| DocId(doc as u64)))
-    }
-
-    /// Calls `each` for every document of a namespace that has a subject and content; the index alone
-    /// answers this, so no content is read.
-    pub fn subjects(&self, namespace: NamespaceId, mut each: impl FnMut(DocId, &str)) -> Result<()> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT record, subject FROM contents WHERE namespace = ?1 AND subject IS NOT NULL",
-        )?;
-        let mut rows = statement.query([namespace.0])?;
-        while let Some(row) = rows.next()? {
-            each(DocId(row.get::<_, i64>(0)? as u64), &row.get::<_, String>(1)?);
-        }
-        Ok(())
-    }
-
-    /// The subject of one document.
-    pub fn subject_of(&self, doc: DocId) -> Result<Option<String>> {
-        let subject: Option<Option<String>> = self
-            .connection()
-            .prepare_cached("SELECT subject FROM contents WHERE record = ?1")?
-            .query_row([doc.0 as i64], |row| row.get(0))
-            .optional()?;
-        Ok(subject.flatten())
+        Ok(doc.map(doc_of))
     }
 
     /// What the store knows that bears on a proposal.
     pub fn facts(&self, proposal: Proposal<'_>) -> Result<Facts> {
         facts::gather(self.connection(), &self.store.secret, proposal)
+    }
+}
+
+impl Snapshot<'_> {
+    /// What does not agree between records and the keys by which they are found.
+    pub(super) fn check_keys(&self) -> Result<Vec<String>> {
+        keys::check(self.connection(), &self.store.secret)
     }
 }
 
@@ -267,7 +251,7 @@ impl Drop for Snapshot<'_> {
 fn columns(row: &rusqlite::Row<'_>) -> Result<Columns> {
     let expires: Option<i64> = row.get(7)?;
     Ok(Columns {
-        doc: DocId(row.get::<_, i64>(0)? as u64),
+        doc: doc_of(row.get(0)?),
         kind: rows::code(row, 1)?,
         form: rows::code(row, 2)?,
         authority: rows::code(row, 3)?,
@@ -279,4 +263,8 @@ fn columns(row: &rusqlite::Row<'_>) -> Result<Columns> {
         importance: row.get(9)?,
         terms: row.get(10)?,
     })
+}
+
+fn text<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Result<Option<&'r str>> {
+    Ok(row.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from)?)
 }

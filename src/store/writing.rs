@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::events::Tip;
 use super::secret::Secret;
 use crate::change::{NamespaceId, Seq};
 use crate::clock::Timestamp;
@@ -16,11 +17,13 @@ pub struct Writing<'t> {
     transaction: &'t Transaction<'t>,
     pub(super) secret: &'t Secret,
     pub(super) now: Timestamp,
+    /// The last event so far, once it was looked up.
+    pub(super) tip: Tip,
 }
 
 impl<'t> Writing<'t> {
     pub(super) fn new(transaction: &'t Transaction<'t>, secret: &'t Secret, now: Timestamp) -> Writing<'t> {
-        Writing { transaction, secret, now }
+        Writing { transaction, secret, now, tip: Tip::default() }
     }
 
     pub(super) fn connection(&self) -> &Connection {

@@ -7,6 +7,7 @@ mod demo;
 mod door;
 mod files;
 mod forget;
+mod formats;
 mod processes;
 mod settings;
 mod stores;

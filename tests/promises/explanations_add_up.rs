@@ -119,7 +119,8 @@ fn why_says_for_every_record_what_recall_did_with_it() {
                 }
                 Why::LeftOut(reason, score) => {
                     assert!(!places.contains_key(record));
-                    let never_scored = [Reason::Expired, Reason::OutsideFilter].contains(&reason);
+                    let never_scored =
+                        [Reason::Expired, Reason::OutsideFilter, Reason::ReadTriggerUnmet].contains(&reason);
                     assert!(!(never_scored && score.is_some()), "{reason} and yet a score");
                     let expected = reasons.get(record).copied();
                     // What matches in nothing was never in the running, so the answer does not list it.

@@ -129,7 +129,8 @@ fn what_the_filters_keep_out_takes_nobodys_place() {
 fn a_record_that_waits_for_its_trigger_takes_nobodys_place() {
     let world = World::with_policy(Policy::parse("[recall]\nnear_duplicate = 1.0").unwrap());
     let mei = someone("acme", "mei", None);
-    let many: Vec<Candidate> = (0..60)
+    // More than are ever ranked, so that they would fill every place if the filter came after.
+    let many: Vec<Candidate> = (0..450)
         .map(|number| Candidate {
             read_trigger: Some("deployment".to_owned()),
             ..world.said(None, &format!("zephyr zephyr {number}"), "log")
@@ -138,9 +139,9 @@ fn a_record_that_waits_for_its_trigger_takes_nobodys_place() {
     world.memory().remember_all(&mei, &many).unwrap();
     world.say(&mei, None, "among much else there once was a mild zephyr", "diary");
     let query = recordari::Query { limit: Some(1), ..by(recordari::Mode::Keyword, "zephyr") };
-    let answer = world.recall(&mei, &query);
+    let answer = world.recall(&mei, &recordari::Query { explain: true, ..query.clone() });
     assert_eq!(contents(&answer), ["among much else there once was a mild zephyr"]);
-    assert!(answer.left_out.iter().all(|(_, reason)| *reason == Reason::ReadTriggerUnmet));
+    assert_eq!(answer.plan.kept_out, [(Reason::ReadTriggerUnmet, 450)].into());
     let tagged = recordari::Query { tags: vec!["Deployment".to_owned()], ..query };
     assert!(contents(&world.recall(&mei, &tagged))[0].starts_with("zephyr zephyr"));
 }

@@ -150,7 +150,7 @@ fn errors_name_fields_and_never_what_is_in_them() {
 fn damaged_record(world: &World, mei: &Principal) -> Vec<Error> {
     let id = world.listed(mei)[0].record_id.clone();
     let database = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
-    database.execute("UPDATE contents SET content = content || ?1", [WORDS[7]]).unwrap();
+    database.execute("UPDATE records SET content = content || ?1", [WORDS[7]]).unwrap();
     let findings = world.memory().verify().unwrap();
     assert!(!findings.is_empty());
     assert_free("a finding", &format!("{findings:?}"));

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 use recordari::index::keyword::KeywordIndex;
+use recordari::simd::pack;
 use recordari::text::terms;
 
-/// How many bytes of a vector are looked for: its first four numbers.
-const VECTOR_BYTES: usize = 16;
+/// How many numbers of a vector are looked for, as they are kept.
+const VECTOR_NUMBERS: usize = 48;
 
 /// What is looked for.
 pub struct Canary {
@@ -99,11 +100,14 @@ fn base64(text: &[u8], shift: usize) -> Vec<u8> {
 }
 
 fn bytes(vector: &[f32]) -> Vec<u8> {
-    let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-    // A stretch that says something: hashing gives many zeros.
-    let start = vector.iter().position(|number| *number != 0.0).unwrap_or(0) * 4;
-    let end = (start + VECTOR_BYTES).min(bytes.len());
-    bytes[end - VECTOR_BYTES..end].to_vec()
+    let mut bytes = Vec::new();
+    pack(vector, &mut bytes);
+    // The stretch that says most: hashing gives many zeros, and the few other numbers are much alike.
+    let length = VECTOR_NUMBERS.min(vector.len());
+    let says = |window: &[f32]| window.iter().filter(|number| **number != 0.0).count();
+    let fullest = vector.windows(length).enumerate().max_by_key(|(_, window)| says(window));
+    let start = 4 + 2 * fullest.map_or(0, |(start, _)| start);
+    bytes[start..start + 2 * length].to_vec()
 }
 
 pub fn files(folder: &Path) -> Vec<PathBuf> {
@@ -127,7 +131,8 @@ fn the_search_sees_every_form() {
         std::fs::write(folder.path().join(&name), [b"xy", form.as_slice(), b"z"].concat()).unwrap();
         assert_eq!(canary.remains(folder.path()).get(&name), Some(&1), "form {number}");
     }
-    let encoded: Vec<u8> = [0.0f32, 0.25, -0.5, 0.125, 0.5].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut encoded = b"before".to_vec();
+    pack(&[0.0, 0.25, -0.5, 0.125, 0.5], &mut encoded);
     std::fs::write(folder.path().join("numbers"), encoded).unwrap();
     assert_eq!(canary.remains(folder.path())["vectors"], 1);
 }

@@ -224,8 +224,7 @@ fn a_damaged_record_costs_itself_and_not_the_answer() {
     for record in [&damaged, &unindexed] {
         let changed = database
             .execute(
-                "UPDATE contents SET content = 'zephyr, and what nobody said' WHERE record =
-                     (SELECT id FROM records WHERE record_id = ?1)",
+                "UPDATE records SET content = 'zephyr, and what nobody said' WHERE record_id = ?1",
                 [record.record_id.as_str()],
             )
             .unwrap();

@@ -19,6 +19,9 @@ pub(super) struct Payload {
     pub purged: bool,
 }
 
+/// How documents are numbered: 0, and not written, in the order of writes; 1 with their namespace in the number.
+const NUMBERING: u32 = 1;
+
 /// The payload as it is written.
 #[derive(Serialize, Deserialize)]
 struct Written {
@@ -27,6 +30,9 @@ struct Written {
     generation: u64,
     purged: bool,
     analysis: u32,
+    /// How documents are numbered; see [`NUMBERING`].
+    #[serde(default)]
+    numbering: u32,
     /// Guards the numbers: one digit gone wrong would otherwise make an index claim what it doesn't hold.
     check: u32,
 }
@@ -36,6 +42,7 @@ struct Written {
 pub(super) enum Refused {
     Unreadable,
     OtherAnalysis(u32),
+    OtherNumbering,
 }
 
 impl fmt::Display for Refused {
@@ -45,6 +52,7 @@ impl fmt::Display for Refused {
             Refused::OtherAnalysis(found) => {
                 write!(f, "it was made by text analysis {found}, this version makes {ANALYSIS_VERSION}")
             }
+            Refused::OtherNumbering => f.write_str("it numbers records as an earlier version did"),
         }
     }
 }
@@ -58,17 +66,21 @@ impl Payload {
             generation,
             purged,
             analysis: ANALYSIS_VERSION,
-            check: check(self, ANALYSIS_VERSION),
+            numbering: NUMBERING,
+            check: check(self, ANALYSIS_VERSION, NUMBERING),
         };
         serde_json::to_string(&written).expect("a struct of numbers can be written")
     }
 
     pub(super) fn read(text: &str) -> Result<Payload, Refused> {
-        let Written { watermark, history, generation, purged, analysis, check: found } =
+        let Written { watermark, history, generation, purged, analysis, numbering, check: found } =
             serde_json::from_str(text).map_err(|_| Refused::Unreadable)?;
         let payload = Payload { watermark, history, generation, purged };
-        if found != check(payload, analysis) {
+        if found != check(payload, analysis, numbering) {
             return Err(Refused::Unreadable);
+        }
+        if numbering != NUMBERING {
+            return Err(Refused::OtherNumbering);
         }
         if analysis != ANALYSIS_VERSION {
             return Err(Refused::OtherAnalysis(analysis));
@@ -87,10 +99,11 @@ impl Payload {
 }
 
 /// FNV-1a over the numbers.
-fn check(payload: Payload, analysis: u32) -> u32 {
+fn check(payload: Payload, analysis: u32, numbering: u32) -> u32 {
     let Payload { watermark, history, generation, purged } = payload;
     let numbers = [watermark, history, generation, u64::from(purged), u64::from(analysis)];
-    let bytes = numbers.map(u64::to_le_bytes);
+    let numbering = (numbering > 0).then_some(u64::from(numbering));
+    let bytes: Vec<[u8; 8]> = numbers.into_iter().chain(numbering).map(u64::to_le_bytes).collect();
     bytes.iter().flatten().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -107,12 +120,15 @@ mod tests {
         assert!(matches!(Payload::read("{}"), Err(Refused::Unreadable)));
 
         let other = ANALYSIS_VERSION + 1;
-        let found = check(payload, other);
-        let text = text.replace(
-            &format!(r#""analysis":{ANALYSIS_VERSION},"check":{}"#, check(payload, ANALYSIS_VERSION)),
-            &format!(r#""analysis":{other},"check":{found}"#),
-        );
-        assert!(matches!(Payload::read(&text), Err(Refused::OtherAnalysis(found)) if found == other));
+        let tail = |analysis, numbering| {
+            let found = check(payload, analysis, numbering);
+            format!(r#""analysis":{analysis},"numbering":{numbering},"check":{found}"#)
+        };
+        let with = |new: String| text.replace(&tail(ANALYSIS_VERSION, NUMBERING), &new);
+        let found = Payload::read(&with(tail(other, NUMBERING)));
+        assert!(matches!(found, Err(Refused::OtherAnalysis(found)) if found == other));
+        let earlier = with(tail(ANALYSIS_VERSION, 0)).replace(r#","numbering":0"#, "");
+        assert!(matches!(Payload::read(&earlier), Err(Refused::OtherNumbering)));
     }
 
     #[test]
