@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod bench;
+mod bench_reports;
 mod contract;
 mod demo;
 mod door;
@@ -15,3 +16,5 @@ mod stores;
 mod terminal;
 mod texts;
 mod words;
+mod workload;
+mod xml;

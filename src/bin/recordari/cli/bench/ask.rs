@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::data::{Data, Filter, Question, Row};
 use super::given::Given;
 use super::load::{self, everyone, row_of};
-use super::{Arguments, MANY, ONE, machine};
+use super::phases::{MANY, ONE};
+use super::{Arguments, machine};
 
 /// How many memories a query asks for.
 const LIMIT: usize = 10;

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::data::{Data, Row};
 use super::given::Given;
-use super::{MANY, ONE, machine, policy};
+use super::machine;
+use super::phases::{MANY, ONE, policy};
 
 /// The file in which a store's memory ids are kept, one a line, in the order of rows.
 pub const IDS: &str = "ids.txt";

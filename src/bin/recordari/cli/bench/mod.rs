@@ -1,31 +1,44 @@
-//! `recordari bench`: the whole path of a recall, timed on a workload of given vectors. Reads arguments and
-//! runs the phases, each in a process of its own, so that nothing is warm that would not be.
+//! `recordari bench`: the whole path of a recall, timed on workloads of given vectors, one size after the
+//! other; and the reports of it as tables and plots. Reads arguments, and sees what is to be measured.
 
 mod ask;
 mod data;
 mod given;
+mod growth;
 mod load;
 mod machine;
+mod phases;
+mod plots;
 mod report;
+mod tables;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Args;
-use recordari::{Error, Policy};
-use serde_json::{Value, json};
 
 use super::{Common, Failure, Out};
 use data::Data;
+use report::Report;
 
 #[derive(Args)]
 #[command(
-    after_help = "FOLDER holds meta.json, vectors.bin, memories.jsonl, queries.bin, queries.jsonl and deletes.bin; docs/PERFORMANCE.md\ndescribes them. Everything goes through the product: gates, store, recall with its explanation, forget.\n\nExample:\n  recordari bench workload/n10000 --json > ours.json"
+    after_help = "FOLDER holds meta.json, vectors.bin, memories.jsonl, queries.bin, queries.jsonl and deletes.bin;\ndocs/PERFORMANCE.md describes them, the tables and the plots. Everything goes through the product:\ngates, store, recall with its explanation, forget. With several sizes, measured or from reports, a\ntable of growth follows, and --json prints one object with `n`, `reports` and `scaling`. Exit code 1\nwhen anything came back from outside of its scope, or from the dead.\n\nExample:\n  recordari bench workload/n10000 --json > ours.json\n  recordari bench workload/n10000 workload/n100000 --plots plots\n  recordari bench --from ours.json --beside theirs.json --plots plots"
 )]
 pub struct Arguments {
-    /// The folder of the workload
-    folder: PathBuf,
-    /// Where the stores are built, in folders of their own, which are removed at the end unless --keep
+    /// The folders of the workloads, each of another size
+    #[arg(value_name = "FOLDER", required_unless_present = "from")]
+    folders: Vec<PathBuf>,
+    /// Reports that --json printed earlier, to be shown without measuring again
+    #[arg(long, value_name = "REPORT", num_args = 1..)]
+    from: Vec<PathBuf>,
+    /// Reports of other engines in the same format, shown beside ours of the same size
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    beside: Vec<PathBuf>,
+    /// Draw the reports as SVG files in this folder
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Where the stores are built, in folders of their own, which are removed at the end unless --keep; of several
+    /// workloads each has one by its size, such as n10000
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
     /// Keep the stores as they were built
@@ -50,29 +63,16 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "")]
     cpus: String,
     /// What one of the processes does; for bench itself
-    #[arg(long, value_name = "PHASE", hide = true)]
+    #[arg(long, value_name = "PHASE", hide = true, requires = "folders")]
     phase: Option<String>,
 }
 
-/// The policy of the measurement: the defaults, but for what would answer another question than the truth
-/// that the workload comes with. Scores follow the vectors and the words alone, and no kind is held back.
-const POLICY: &str = "
-[recall]
-limit = 10
-characters = 20000
-floor = 0.0
-near_duplicate = 1.0
-kind_share = 1.0
-[recall.weights]
-recency = 0.0
-importance = 0.04
-";
-
-/// Where the stores are kept as they were built: asking ends with deletions.
-const BUILT: &str = "recordari-built";
-/// The store with every namespace, and the one with all live rows in one.
-const MANY: &str = "recordari-many";
-const ONE: &str = "recordari-one";
+/// One size: how many records, where it comes from, and its report if that was measured earlier.
+struct Size {
+    n: u64,
+    path: PathBuf,
+    report: Option<Report>,
+}
 
 pub fn run(_: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let work = arguments
@@ -80,109 +80,112 @@ pub fn run(_: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failur
         .clone()
         .unwrap_or_else(|| std::env::temp_dir().join(format!("recordari-bench-{}", std::process::id())));
     if let Some(phase) = &arguments.phase {
-        let found = of_phase(phase, &arguments, &work)?;
+        let found = phases::run(phase, &arguments.folders[0], &arguments, &work)?;
         out.json(&found)?;
         return Ok(0);
     }
-    let data = Data::open(&arguments.folder)?;
-    let result = phases(&arguments, &work, &data);
-    if !arguments.keep && !arguments.reuse {
-        clear(&work);
-        // Only if there is nothing else in it.
-        let _ = std::fs::remove_dir(&work);
+    // All that can be wrong with the arguments is found before minutes are spent.
+    let sizes = sizes(&arguments)?;
+    let besides = besides(&arguments, &sizes, out)?;
+    if let Some(folder) = &arguments.plots {
+        std::fs::create_dir_all(folder).map_err(recordari::Error::io(folder))?;
     }
-    let result = result?;
-    if out.is_json() {
-        out.json(&result)?;
-    } else {
-        report::print(&result, out)?;
+    let mut reports = Vec::new();
+    for size in sizes {
+        let report = match size.report {
+            Some(report) => report,
+            None => {
+                if arguments.folders.len() > 1 {
+                    out.notice(format!("measuring {}", size.path.display()));
+                }
+                measured(&size.path, size.n, &arguments, &work)?
+            }
+        };
+        if !out.is_json() {
+            if !reports.is_empty() {
+                out.line("")?;
+            }
+            tables::print(&report, out)?;
+            for theirs in besides.iter().filter(|theirs| theirs.n == report.n) {
+                tables::beside(&report, theirs, out)?;
+            }
+            out.flush()?;
+        }
+        reports.push(report);
+    }
+    match (&reports[..], out.is_json()) {
+        ([report], true) => out.json(report.json())?,
+        (_, true) => out.json(&growth::json(&reports))?,
+        ([_], false) => {}
+        (_, false) => {
+            out.line("")?;
+            tables::scaling(&reports, out)?;
+        }
+    }
+    if let Some(folder) = &arguments.plots {
+        let files = plots::write(folder, &reports, &besides)?;
+        out.notice(format!("{} plots are in {}", files, folder.display()));
     }
     // What comes back from outside of a scope, or from the dead, fails the run whatever its speed.
-    Ok(u8::from(report::wrongs(&result) > 0))
+    Ok(u8::from(reports.iter().any(|report| report.wrongs() > 0)))
 }
 
-/// Removes what a measurement makes, and nothing else.
-fn clear(work: &Path) {
-    for name in [MANY, ONE, BUILT] {
-        let _ = std::fs::remove_dir_all(work.join(name));
+/// What is to be measured and what was, by size.
+fn sizes(arguments: &Arguments) -> Result<Vec<Size>, Failure> {
+    let mut sizes = Vec::new();
+    for folder in &arguments.folders {
+        let n = Data::open(folder)?.n as u64;
+        sizes.push(Size { n, path: folder.clone(), report: None });
+    }
+    for path in &arguments.from {
+        let reports = report::ours(path)?.into_iter();
+        sizes.extend(reports.map(|report| Size { n: report.n, path: path.clone(), report: Some(report) }));
+    }
+    sizes.sort_by_key(|size| size.n);
+    match sizes.windows(2).find(|pair| pair[0].n == pair[1].n) {
+        Some([one, other]) => Err(Failure::usage(format!(
+            "{} and {} are both of {} records; name one of each size",
+            one.path.display(),
+            other.path.display(),
+            one.n
+        ))),
+        _ => Ok(sizes),
     }
 }
 
-fn policy() -> Result<Policy, Error> {
-    Policy::parse(POLICY)
-}
-
-fn phases(arguments: &Arguments, work: &Path, data: &Data) -> Result<Value, Failure> {
-    let mut result = json!({
-        "peer": "recordari", "n": data.n, "batch": arguments.batch,
-        "date": recordari::Clock::now(&recordari::SystemClock).to_string()[..10],
-        "cores": std::thread::available_parallelism().map_or(1, usize::from),
-        "cpus_used": arguments.cpus, "loadavg_start": machine::load(),
-        "mapping": "kinds: fact, preference, decision, note are semantic, event episodic, procedure procedural; \
-                    sensitivity 0 public, 1 internal, 2 and 3 sensitive, all within the caller's clearance",
-    });
-    let built = work.join(BUILT);
-    if !arguments.reuse {
-        clear(work);
-        result["build"] = phase("build", arguments, work)?;
-        result["build"]["disk_bytes"] = json!(machine::disk_bytes(&work.join(MANY)));
-        if arguments.keep {
-            std::fs::create_dir_all(&built).map_err(Error::io(&built))?;
-            std::fs::write(built.join("build.json"), result["build"].to_string())
-                .map_err(Error::io(&built))?;
-            [MANY, ONE].iter().try_for_each(|store| machine::copy(&work.join(store), &built.join(store)))?;
+/// The reports of other engines, in the order that they were named. Those of a size that is not shown are
+/// said to be left out.
+fn besides(arguments: &Arguments, sizes: &[Size], out: &Out) -> Result<Vec<Report>, Failure> {
+    let mut besides: Vec<Report> = Vec::new();
+    for path in &arguments.beside {
+        let report = report::theirs(path)?;
+        if besides.iter().any(|other| (other.n, &other.peer) == (report.n, &report.peer)) {
+            return Err(Failure::usage(format!(
+                "{}: the second report of {} at {} records; name one of each engine and size after --beside",
+                path.display(),
+                report.peer,
+                report.n
+            )));
         }
-    } else {
-        for store in [MANY, ONE] {
-            let _ = std::fs::remove_dir_all(work.join(store));
-            machine::copy(&built.join(store), &work.join(store))?;
+        if sizes.iter().any(|size| size.n == report.n) {
+            besides.push(report);
+        } else {
+            out.notice(format!("{} is left out: nothing else has {} records", path.display(), report.n));
         }
-        let path = built.join("build.json");
-        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-        result["build"] = serde_json::from_str(&text).map_err(|_| Failure::usage("build.json is damaged"))?;
     }
-    machine::evict(work);
-    result["query"] = phase("query", arguments, work)?;
-    machine::evict(work);
-    result["reopen"] = phase("reopen", arguments, work)?;
-    result["loadavg_end"] = machine::load();
-    Ok(result)
+    Ok(besides)
 }
 
-/// Runs one phase in a process of its own.
-fn phase(name: &str, arguments: &Arguments, work: &Path) -> Result<Value, Failure> {
-    let program = std::env::current_exe().map_err(Error::io(Path::new("the program itself")))?;
-    let mut command = Command::new(program);
-    command.arg("bench").arg(&arguments.folder).arg("--json").args(["--phase", name]).arg("--work").arg(work);
-    command.args(["--reps", &arguments.reps.to_string(), "--budget", &arguments.budget.to_string()]);
-    command.args(["--batch", &arguments.batch.to_string(), "--cpus", &arguments.cpus]);
-    for class in &arguments.class {
-        command.args(["--class", class]);
+/// Measures one workload, in a folder of its own if there are several.
+fn measured(folder: &Path, n: u64, arguments: &Arguments, work: &Path) -> Result<Report, Failure> {
+    let several = arguments.folders.len() > 1;
+    let own = if several { work.join(format!("n{n}")) } else { work.to_owned() };
+    let result = phases::measure(folder, n, arguments, &own);
+    if !arguments.keep && !arguments.reuse {
+        phases::clear(&own);
+        // Only if there is nothing else in them.
+        let _ = std::fs::remove_dir(&own);
+        let _ = std::fs::remove_dir(work);
     }
-    if !arguments.cpus.is_empty() {
-        let cores = arguments.cpus.split(',').count();
-        command.env("RAYON_NUM_THREADS", cores.to_string());
-    }
-    let output = command.stderr(std::process::Stdio::inherit()).output();
-    let output = output.map_err(Error::io(Path::new(name)))?;
-    if !output.status.success() {
-        return Err(Failure::usage(format!("the phase {name} failed")));
-    }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|_| Failure::usage(format!("the phase {name} said nothing")))
-}
-
-fn of_phase(name: &str, arguments: &Arguments, work: &Path) -> Result<Value, Failure> {
-    machine::pin(&arguments.cpus)?;
-    let data = Data::open(&arguments.folder)?;
-    let calib = machine::calibrate();
-    let mut found = match name {
-        "build" => load::build(&data, work, arguments.batch)?,
-        "query" => ask::query(&data, work, arguments)?,
-        "reopen" => ask::reopen(&data, work)?,
-        _ => return Err(Failure::usage("there is no such phase")),
-    };
-    found["calib_ms"] = json!(calib);
-    found["calib_end_ms"] = json!(machine::calibrate());
-    Ok(found)
+    Report::of(result?).map_err(|what| Failure::usage(format!("the report {what}")))
 }
