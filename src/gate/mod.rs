@@ -6,6 +6,7 @@ mod conflict;
 mod lifetime;
 pub mod policy;
 mod provenance;
+mod reading;
 mod scope;
 pub mod secrets;
 mod strength;
@@ -19,6 +20,7 @@ use crate::record::{Candidate, Record, RecordId, Source};
 use crate::trust::{Authority, Sensitivity};
 
 pub use policy::Policy;
+pub use reading::Reading;
 
 /// What is proposed, by whom, and when.
 #[derive(Clone, Copy, Debug)]
@@ -137,18 +139,17 @@ impl Admitted {
     }
 }
 
-/// Judges a proposal. The first gate that does not let it pass decides.
+/// Judges a proposal by what its texts say and what the store knows. The first gate that does not let it pass decides.
 ///
 /// # Errors
-/// `Invalid` when the candidate breaks a bound, or names a namespace outside the caller's scope.
-pub fn judge(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Result<Verdict> {
-    proposal.candidate.check()?;
+/// `Invalid` when the candidate names a namespace outside the caller's scope.
+pub fn judge(proposal: Proposal<'_>, reading: Reading, facts: &Facts, policy: &Policy) -> Result<Verdict> {
     scope::check(proposal)?;
-    let passed = secret_and_sensitivity(proposal)
+    let passed = secret_and_sensitivity(proposal, reading)
         .and_then(|()| lifetime::pass(proposal))
         .and_then(|()| provenance::pass(proposal, facts))
         .and_then(|()| authority::pass(proposal, policy))
-        .and_then(|()| value::pass(proposal, facts, policy))
+        .and_then(|()| value::pass(proposal, reading, facts))
         .and_then(|()| conflict::pass(proposal, facts))
         .and_then(|()| scope::pass(proposal, facts));
     Ok(match passed {
@@ -172,39 +173,14 @@ enum Stop {
 
 type Gate = std::result::Result<(), Stop>;
 
-fn secret_and_sensitivity(proposal: Proposal<'_>) -> Gate {
-    let candidate = proposal.candidate;
-    if texts(candidate).any(|text| secrets::find(text).is_some()) {
+fn secret_and_sensitivity(proposal: Proposal<'_>, reading: Reading) -> Gate {
+    if reading.has_secret {
         return Err(Stop::Reject(Reason::SecretDetected));
     }
-    if candidate.sensitivity > proposal.principal.clearance {
+    if proposal.candidate.sensitivity > proposal.principal.clearance {
         return Err(Stop::Reject(Reason::SensitivityAboveGrant));
     }
     Ok(())
-}
-
-/// Every text of a candidate that could carry a secret: all of them reach the disk.
-fn texts(candidate: &Candidate) -> impl Iterator<Item = &str> {
-    use crate::record::MetaValue;
-    let notes = [
-        candidate.subject.as_deref(),
-        candidate.write_reason.as_deref(),
-        candidate.read_trigger.as_deref(),
-        candidate.revision_path.as_deref(),
-        candidate.episode.as_ref().map(|episode| episode.session.as_str()),
-        candidate.source.as_ref().map(|source| source.id.as_str()),
-        candidate.source.as_ref().and_then(|source| source.locator.as_deref()),
-        candidate.source.as_ref().and_then(|source| source.speaker.as_deref()),
-    ];
-    let metadata = candidate.metadata.iter().flat_map(|(key, value)| {
-        let texts: Vec<&str> = match value {
-            MetaValue::Text(text) => vec![text],
-            MetaValue::List(items) => items.iter().map(String::as_str).collect(),
-            MetaValue::Null | MetaValue::Bool(_) | MetaValue::Number(_) => Vec::new(),
-        };
-        std::iter::once(key.as_str()).chain(texts)
-    });
-    std::iter::once(candidate.content.as_str()).chain(notes.into_iter().flatten()).chain(metadata)
 }
 
 fn admit(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Admitted {

@@ -1,13 +1,13 @@
 //! Could a later task use it? Small talk is refused, and what is remembered already is not
 //! remembered twice.
 
-use super::{Facts, Gate, Policy, Proposal, Stop};
+use super::{Facts, Gate, Proposal, Reading, Stop};
 use crate::reason::Reason;
 use crate::record::Record;
 use crate::text::canonical;
 
-pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Gate {
-    if says_nothing(&proposal.candidate.content, &policy.gates.small_talk) {
+pub(super) fn pass(proposal: Proposal<'_>, reading: Reading, facts: &Facts) -> Gate {
+    if reading.says_nothing {
         return Err(Stop::Reject(Reason::NoReuseValue));
     }
     match &facts.same_text {
@@ -31,7 +31,7 @@ fn rests_on_the_same_source(record: &Record, proposal: Proposal<'_>) -> bool {
 }
 
 /// Whether nothing is left of the text once punctuation and small talk are taken away.
-fn says_nothing(text: &str, small_talk: &[String]) -> bool {
+pub(super) fn says_nothing(text: &str, small_talk: &[String]) -> bool {
     let folded = canonical(text);
     if has_word_of_its_own(&folded, small_talk) {
         return false;
@@ -99,6 +99,7 @@ fn is_punctuation(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::Policy;
 
     #[test]
     fn small_talk_says_nothing_and_everything_else_does() {

@@ -9,8 +9,10 @@ pub mod block;
 pub mod bm25;
 pub mod keyword;
 mod partition;
+mod sieve;
 pub mod words;
 
 pub use block::VectorBlock;
 pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
+pub use sieve::Sieve;
 pub use words::Words;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::block::VectorBlock;
 use super::bm25::Collection;
+use super::sieve::Sieve;
 use super::words::{Words, key};
 use crate::change::{Columns, DocId, NamespaceId, Seq};
 use crate::text::canonical;
@@ -47,11 +48,14 @@ pub struct Partition {
     at: Seq,
     members: Arc<Vec<NamespaceId>>,
     entries: Arc<Vec<Entry>>,
+    sieve: Arc<Sieve>,
     dead: usize,
     /// By sensitivity class, of what is in force.
     totals: [Collection; Sensitivity::ALL.len()],
     words: Arc<Words>,
     vectors: Option<Arc<VectorBlock>>,
+    /// How many records in force have none, once the vectors are loaded.
+    lacking: usize,
     /// By slot: what has to call a record up.
     triggers: Arc<BTreeMap<u32, String>>,
     /// Whether any record has, or had, a subject.
@@ -69,7 +73,9 @@ impl Partition {
     ) -> Partition {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.columns.doc));
         let mut totals = [Collection::default(); Sensitivity::ALL.len()];
+        let mut sieve = Sieve::default();
         for entry in &entries {
+            sieve.push(&entry.columns);
             totals[entry.columns.sensitivity as usize].add(entry.columns.terms);
         }
         Partition {
@@ -77,10 +83,12 @@ impl Partition {
             at,
             members: Arc::new(members),
             entries: Arc::new(entries),
+            sieve: Arc::new(sieve),
             dead: 0,
             totals,
             words: Arc::new(words),
             vectors: None,
+            lacking: 0,
             triggers: Arc::new(triggers),
         }
     }
@@ -98,6 +106,11 @@ impl Partition {
     /// The records, in the order of documents. A position in this slice is a slot; some are out of force.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What the filters look at.
+    pub fn sieve(&self) -> &Sieve {
+        &self.sieve
     }
 
     /// The statistics of what is in force up to a clearance.
@@ -129,7 +142,14 @@ impl Partition {
     /// Takes on the vectors of this same moment.
     pub fn set_vectors(&mut self, vectors: VectorBlock) {
         debug_assert!(vectors.owners().is_sorted());
+        let in_force = self.entries.iter().enumerate().filter(|(_, entry)| entry.in_force);
+        self.lacking = in_force.filter(|(slot, _)| !vectors.has(*slot)).count();
         self.vectors = Some(Arc::new(vectors));
+    }
+
+    /// Whether any record in force has no vector, so that its words alone can find it.
+    pub fn lacks_vectors(&self) -> bool {
+        self.vectors.is_none() && self.entries.len() > self.dead || self.lacking > 0
     }
 
     /// The slot of a document that is in force.
@@ -165,19 +185,24 @@ impl Partition {
             let columns = &entries[*slot].columns;
             self.totals[columns.sensitivity as usize].remove(columns.terms);
         }
-        if let Some(vectors) = &mut self.vectors
-            && !gone.is_empty()
-        {
-            Arc::make_mut(vectors).blank(&gone);
+        if !gone.is_empty() {
+            let sieve = Arc::make_mut(&mut self.sieve);
+            gone.iter().for_each(|slot| sieve.end(*slot));
+            if let Some(vectors) = &mut self.vectors {
+                self.lacking -= gone.iter().filter(|slot| !vectors.has(**slot)).count();
+                Arc::make_mut(vectors).blank(&gone);
+            }
         }
         for one in added {
             let slot = entries.len() as u32;
             entries.push(one.entry);
+            Arc::make_mut(&mut self.sieve).push(&one.entry.columns);
             self.subjects |= one.entry.subject != 0;
             self.totals[one.entry.columns.sensitivity as usize].add(one.entry.columns.terms);
             Arc::make_mut(&mut self.words).add(slot, &one.words);
             if let Some(vectors) = &mut self.vectors {
                 Arc::make_mut(vectors).push(slot, &one.vectors);
+                self.lacking += usize::from(!vectors.has(slot as usize));
             }
             if let Some(trigger) = &one.trigger {
                 Arc::make_mut(&mut self.triggers).insert(slot, trigger.clone());
@@ -189,7 +214,7 @@ impl Partition {
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let vectors = self.vectors.as_ref().map_or(0, |block| block.bytes());
-        self.entries.len() * size_of::<Entry>() + self.words.bytes() + vectors
+        self.entries.len() * size_of::<Entry>() + self.sieve.bytes() + self.words.bytes() + vectors
     }
 }
 

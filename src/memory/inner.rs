@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::forget;
 use crate::gate::Policy;
 use crate::recall;
-use crate::relay::{BACKLOG_MAX, Relay};
+use crate::relay::Relay;
 use crate::remember;
 use crate::store::{NewTrace, Store, TraceStore};
 
@@ -85,8 +85,9 @@ impl Inner {
     /// One round of the background thread. What fails now is tried again at the next.
     pub(super) fn tick(&self) {
         let _ = self.relay.refresh();
+        let _ = self.relay.read_through();
         self.write_traces();
-        if self.relay.backlog(&self.store).is_ok_and(|backlog| backlog >= BACKLOG_MAX) {
+        if self.relay.is_behind(&self.store).is_ok_and(|behind| behind) {
             let _ = self.relay.drain(&self.store, &mut |_, _| {});
         }
         self.embed_waiting();

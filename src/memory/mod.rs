@@ -19,7 +19,7 @@ use crate::gate::Policy;
 use crate::namespace::Principal;
 use crate::recall::{self, Query, Recalled, Why};
 use crate::record::{Candidate, MemoryId, Record, RecordId};
-use crate::relay::{BACKLOG_MAX, Drained, Relay};
+use crate::relay::{Drained, Relay};
 use crate::remember::{self, Correction, Outcome};
 use crate::store::{
     AsOf, Filter, Finding, HistoryEntry, NewTrace, Page, PageRequest, StateFilter, Store, TraceStore,
@@ -490,7 +490,7 @@ impl Memory {
 
     /// Without a background thread, writes see to it that the backlog stays small.
     fn keep_up(&self) -> Result<()> {
-        if self.background.is_none() && self.inner.relay.backlog(&self.inner.store)? >= BACKLOG_MAX {
+        if self.background.is_none() && self.inner.relay.is_behind(&self.inner.store)? {
             self.inner.relay.drain(&self.inner.store, &mut |_: Seq, _| {})?;
         }
         Ok(())

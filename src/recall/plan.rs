@@ -7,7 +7,7 @@ use super::{Mode, Plan, Query, Sources};
 use crate::change::{Columns, DocId, NamespaceId};
 use crate::embed::Calibration;
 use crate::error::Result;
-use crate::index::{Entry, Partition};
+use crate::index::Partition;
 use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::relay::Area;
@@ -80,31 +80,31 @@ pub(super) fn plan<'s>(
     for (namespace, area) in below.into_iter().chain(named) {
         let partition = sources.relay.partitions().at(&snapshot, &view, area, model.as_ref(), query.exact)?;
         let meets = meeting(&snapshot, partition.members(), &query.filter)?;
-        let mut allowed_count = 0;
-        let mut is_allowed = |entry: &Entry| {
-            if !entry.in_force {
-                return false;
+        let at = query.valid_at.unwrap_or(sources.now);
+        let (mut allowed, mut allowed_count) = partition.sieve().pass(at, principal.clearance, &query.kinds);
+        if let Some(meets) = &meets {
+            for (allowed, entry) in
+                allowed.iter_mut().zip(partition.entries()).filter(|(allowed, _)| **allowed)
+            {
+                *allowed = meets.contains(&entry.columns.doc);
             }
-            match obstacle(&entry.columns, principal, query, sources, meets.as_ref()) {
-                // What lies above the clearance is in no count: its existence is not the caller's business.
-                Some(Reason::AboveClearance) => false,
-                Some(reason) => {
-                    *kept_out.entry(reason).or_insert(0) += 1;
-                    false
-                }
-                None => {
-                    allowed_count += 1;
-                    true
-                }
-            }
-        };
-        let mut allowed: Vec<bool> = partition.entries().iter().map(&mut is_allowed).collect();
+            allowed_count = allowed.iter().filter(|allowed| **allowed).count();
+        }
         for (slot, trigger) in partition.triggers() {
             let allowed = &mut allowed[*slot as usize];
             if *allowed && trigger_unmet(trigger, query) {
                 *allowed = false;
                 allowed_count -= 1;
                 *kept_out.entry(Reason::ReadTriggerUnmet).or_insert(0) += 1;
+            }
+        }
+        if query.explain {
+            for entry in partition.entries().iter().filter(|entry| entry.in_force) {
+                match obstacle(&entry.columns, principal, query, sources, meets.as_ref()) {
+                    // What lies above the clearance is in no count: its existence is not the caller's business.
+                    Some(Reason::AboveClearance) | None => {}
+                    Some(reason) => *kept_out.entry(reason).or_insert(0) += 1,
+                }
             }
         }
         regions.push(Region { namespace: namespace.clone(), partition, allowed, allowed_count });
@@ -187,6 +187,9 @@ pub(super) fn trigger_unmet(trigger: &str, query: &Query) -> bool {
 impl Region {
     /// Whether a record that may be considered has no vector, so that its words alone can find it.
     fn lacks_vectors(&self) -> bool {
+        if !self.partition.lacks_vectors() {
+            return false;
+        }
         let owners = self.partition.vectors().map_or(&[][..], |block| block.owners());
         let mut owners = owners.iter().peekable();
         self.allowed.iter().enumerate().any(|(slot, allowed)| {

@@ -20,6 +20,8 @@ use crate::simd::Packed;
 use crate::store::Snapshot;
 use crate::trust::Authority;
 
+/// More than what the arithmetic of one cosine can be off by.
+const ROUNDING: f32 = 1e-5;
 /// The grid that contributions lie on.
 const GRID: f64 = (1u64 << 20) as f64;
 
@@ -44,8 +46,13 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
     let mut candidates: Vec<Candidate> = Vec::with_capacity(2 * policy.candidates);
     let mut least = f64::NEG_INFINITY;
     for (region, here) in ground.regions.iter().enumerate() {
-        for (slot, allowed) in here.allowed.iter().enumerate() {
-            if !allowed {
+        // What is below this by meaning, and found by nothing else, is out: told from one number of each slot,
+        // since there may be very many. What is not allowed has none.
+        let mut enough = cosine_of(ground, found, policy, region, least);
+        let (cosines, keywords) = (&found.cosine[region], &found.keyword[region]);
+        let slots = cosines.iter().zip(keywords).zip(&found.subject[region]).enumerate();
+        for (slot, ((cosine, keyword), subject)) in slots {
+            if *cosine < enough && *keyword <= 0.0 && !subject {
                 continue;
             }
             let matched = Match::of(ground, found, region, slot);
@@ -59,6 +66,7 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
             if candidates.len() == 2 * policy.candidates {
                 keep_best(&mut candidates, policy.candidates);
                 least = candidates.iter().map(|candidate| candidate.strength).fold(f64::INFINITY, f64::min);
+                enough = cosine_of(ground, found, policy, region, least);
             }
         }
     }
@@ -72,6 +80,15 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
     let all: Vec<Ranked> = candidates.into_iter().map(ranked).collect();
     ranking.heap = all.into();
     ranking
+}
+
+/// A cosine below which a region's record, found by its meaning alone, is surely less than that strength, or
+/// nothing at all.
+fn cosine_of(ground: &Ground, found: &Found, policy: &RecallPolicy, region: usize, strength: f64) -> f32 {
+    let calibration = ground.asked.calibration;
+    let share = (strength / policy.weights.semantic).clamp(0.0, 1.0) as f32;
+    let cosine = calibration.unrelated + share * (calibration.related - calibration.unrelated);
+    cosine - found.slack[region] - ROUNDING
 }
 
 /// Scored documents, best first. Where vectors were compared by rounded numbers, a score is first what it can

@@ -12,21 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
+
 use crate::change::{Change, DocId, Seq};
 use crate::error::{Error, Result};
 use crate::index::keyword::{self, Condition, Entry, KeywordIndex, View, Writer};
+use crate::record::State;
 use crate::store::{Snapshot, Store, create_private_folder};
 use crate::text::terms;
+use crate::trust::Sensitivity;
 
 pub use leases::Holder;
 use leases::Leases;
 pub use partitions::{Area, Partitions};
 
 /// How many changes are applied between two commits: it bounds the memory of a rebuild.
-const BATCH: usize = 2048;
-/// How many changes may wait before an index commit repays itself. Until then whoever loads a partition takes
-/// them from the store's texts, which costs about 20 microseconds each.
-pub const BACKLOG_MAX: u64 = 512;
+const BATCH: usize = 8192;
+/// Which share of all writes may wait before an index commit repays itself, within these bounds: a commit costs
+/// as much for one record as for hundreds, and what is committed in small pieces is merged again and again.
+/// Until then whoever loads a partition takes its own waiting records from the store's texts, which costs about
+/// 20 microseconds each.
+const BACKLOG_SHARE: u64 = 8;
+const BACKLOG_BOUNDS: (u64, u64) = (512, 16_384);
 /// How long cleaning up waits for another process to let go before it reports what is left.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -102,9 +109,26 @@ impl Relay {
         let failed = self.keyword().reload().is_err();
         if failed {
             // Gone or damaged while in use: begin anew, like at the start.
-            let opened = KeywordIndex::open(&self.folder)?;
-            *self.keyword.write().unwrap_or_else(std::sync::PoisonError::into_inner) = opened.index;
+            return self.begin_anew();
         }
+        self.renew_lease()
+    }
+
+    /// Compares what was left for later when the keyword index was opened, and begins anew if it is damaged.
+    pub fn read_through(&self) -> Result<()> {
+        let failed = self.keyword().read_through().is_err();
+        if failed {
+            self.begin_anew()?;
+        }
+        Ok(())
+    }
+
+    fn begin_anew(&self) -> Result<()> {
+        // Under the writer's care: what reads quickly would find the same files sound again.
+        drop(Writer::open(&self.folder)?);
+        let opened = KeywordIndex::open(&self.folder)?;
+        *self.keyword.write().unwrap_or_else(std::sync::PoisonError::into_inner) = opened.index;
+        self.partitions.clear();
         self.renew_lease()
     }
 
@@ -118,9 +142,11 @@ impl Relay {
         &self.partitions
     }
 
-    /// How many writes the keyword index has yet to apply.
-    pub fn backlog(&self, store: &Store) -> Result<u64> {
-        Ok(store.snapshot()?.last()?.0.saturating_sub(self.keyword().watermark()))
+    /// Whether so many writes wait for the keyword index that it had better apply them.
+    pub fn is_behind(&self, store: &Store) -> Result<bool> {
+        let last = store.snapshot()?.last()?.0;
+        let (few, many) = BACKLOG_BOUNDS;
+        Ok(last.saturating_sub(self.keyword().watermark()) >= (last / BACKLOG_SHARE).clamp(few, many))
     }
 
     /// Applies everything that the store wrote to the keyword index. `progress` is told how far it is.
@@ -128,30 +154,80 @@ impl Relay {
         let Some(mut writer) = Writer::open(&self.folder)? else {
             return Ok(Drained::Busy);
         };
-        let upto = self.apply(store, &mut writer, progress)?;
+        let upto = self.apply(store, &self.folder, &mut writer, progress)?;
         drop(writer);
         self.refresh()?;
         Ok(Drained::Upto(upto))
     }
 
-    /// Builds the keyword index anew from the store.
+    /// Builds the keyword index anew from the store, beside the one in use, which serves until the new one is
+    /// whole. One that was interrupted goes on where it was.
     pub fn rebuild(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
-        let Some(mut writer) = Writer::open(&self.folder)? else {
+        let beside = self.beside();
+        create_private_folder(&beside)?;
+        let Some(mut writer) = Writer::open(&beside)? else {
             return Ok(Drained::Busy);
         };
-        writer.clear()?;
-        writer.commit(0, 0)?;
-        let upto = self.apply(store, &mut writer, progress)?;
+        let snapshot = store.snapshot()?;
+        if writer.history() != snapshot.history_at(Seq(writer.watermark()))? {
+            writer.clear()?;
+            writer.commit(0, 0)?;
+        }
+        drop(snapshot);
+        self.apply(store, &beside, &mut writer, progress)?;
+        // No one else may write to the old one from here on: what it learned would be lost.
+        let deadline = Instant::now() + PATIENCE;
+        let taken = loop {
+            match keyword::Taken::of(&self.folder)? {
+                Some(taken) => break taken,
+                None if Instant::now() > deadline => return Ok(Drained::Busy),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let upto = self.apply(store, &beside, &mut writer, progress)?;
+        writer.outnumber(taken.generation())?;
         writer.purge()?;
         drop(writer);
+        taken.replace_by(&beside)?;
+        std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
+        // Takes away the files of the old one.
+        if let Some(mut writer) = Writer::open(&self.folder)? {
+            writer.purge()?;
+        }
+        make_private(&self.folder)?;
         self.partitions.clear();
         self.refresh()?;
         Ok(Drained::Upto(upto))
     }
 
+    /// Where an index is built anew.
+    fn beside(&self) -> PathBuf {
+        self.folder.with_file_name("keyword-new")
+    }
+
+    /// Takes away what an interrupted rebuild has left, which may hold what is to be forgotten. False when one is
+    /// running.
+    fn clear_beside(&self) -> Result<bool> {
+        let beside = self.beside();
+        if !beside.exists() {
+            return Ok(true);
+        }
+        match Writer::open(&beside)? {
+            Some(writer) => {
+                drop(writer);
+                std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
     /// Applies everything, then rewrites the index so that no file holds a term of what was removed,
     /// and waits for every process to let go of the files that did.
     pub fn purge(&self, store: &Store) -> Result<Purged> {
+        if !self.clear_beside()? {
+            return Ok(Purged::Busy);
+        }
         let deadline = Instant::now() + PATIENCE;
         let mut writer = loop {
             match Writer::open(&self.folder)? {
@@ -160,7 +236,7 @@ impl Relay {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        self.apply(store, &mut writer, &mut |_, _| {})?;
+        self.apply(store, &self.folder, &mut writer, &mut |_, _| {})?;
         let generation = writer.purge()?;
         make_private(&self.folder)?;
         drop(writer);
@@ -177,7 +253,13 @@ impl Relay {
         }
     }
 
-    fn apply(&self, store: &Store, writer: &mut Writer, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Seq> {
+    fn apply(
+        &self,
+        store: &Store,
+        folder: &Path,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Seq, Seq),
+    ) -> Result<Seq> {
         loop {
             let snapshot = store.snapshot()?;
             let (from, last) = (Seq(writer.watermark()), snapshot.last()?);
@@ -185,13 +267,14 @@ impl Relay {
             let Some(upto) = changes.last().map(|change| change.seq) else {
                 return Ok(from);
             };
-            let mut entries = Vec::new();
+            let mut found = Vec::new();
             for change in &changes {
-                entries_of(&snapshot, change, &mut entries)?;
+                read(&snapshot, change, &mut found)?;
             }
+            let entries: Vec<Entry> = found.into_par_iter().with_min_len(64).map(Found::entry).collect();
             writer.apply(entries)?;
             writer.commit(upto.0, snapshot.history_at(upto)?)?;
-            make_private(&self.folder)?;
+            make_private(folder)?;
             progress(upto, last);
         }
     }
@@ -228,18 +311,35 @@ fn make_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What one change means for the keyword index. A document that has gone out of force since is left
-/// out; the change that took it out comes later and finds nothing.
-fn entries_of(snapshot: &Snapshot<'_>, change: &Change, entries: &mut Vec<Entry>) -> Result<()> {
-    if let Some(DocId(doc)) = change.removed {
-        entries.push(Entry::Remove { doc });
+/// What one change means for the keyword index, before its text is analysed.
+enum Found {
+    Gone(DocId),
+    Came(DocId, Sensitivity, String),
+}
+
+impl Found {
+    fn entry(self) -> Entry {
+        match self {
+            Found::Gone(DocId(doc)) => Entry::Remove { doc },
+            Found::Came(doc, sensitivity, text) => {
+                let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
+                Entry::Add { doc: doc.0, partition, terms: terms(&text) }
+            }
+        }
     }
-    if let Some(doc) = change.added
-        && let Some(sensitivity) = snapshot.sensitivity_of(doc)?
-        && let Some(record) = snapshot.record(doc)?
-    {
-        let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
-        entries.push(Entry::Add { doc: doc.0, partition, terms: terms(&record.indexed_text()) });
+}
+
+/// Reads what a change brought. A document that has gone out of force since is left out; the change that took
+/// it out comes later and finds nothing. So is a damaged one, whose words can't be trusted.
+fn read(snapshot: &Snapshot<'_>, change: &Change, found: &mut Vec<Found>) -> Result<()> {
+    found.extend(change.removed.map(Found::Gone));
+    let Some(doc) = change.added else { return Ok(()) };
+    match snapshot.record(doc) {
+        Ok(Some(record)) if record.state == State::Current => {
+            found.push(Found::Came(doc, record.sensitivity, record.indexed_text()));
+        }
+        Ok(_) | Err(Error::Corrupt(_)) => {}
+        Err(error) => return Err(error),
     }
     Ok(())
 }

@@ -7,12 +7,12 @@ mod embedding;
 use crate::clock::Timestamp;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
-use crate::gate::{self, Admitted, Facts, Policy, Proposal, Verdict};
+use crate::gate::{self, Admitted, Facts, Policy, Proposal, Reading, Verdict};
 use crate::json::candidate_to_json;
 use crate::namespace::Principal;
 use crate::reason::Reason;
 use crate::record::{Candidate, MemoryId, Record, RecordId, Source, State, indexed_text};
-use crate::store::{Seen, Store, Vectors, Writing, Written};
+use crate::store::{Seen, Snapshot, Store, Vectors, Writing, Written};
 use crate::trust::Authority;
 
 pub use batch::remember_all;
@@ -93,28 +93,30 @@ pub fn remember(
     idempotency_key: Option<&str>,
 ) -> Result<Outcome> {
     // A repeat says the same at a later moment: when it was observed is no part of the request.
-    let body = candidate_to_json(&Candidate { observed_at: None, ..candidate.clone() }).to_string();
-    if let Some(key) = idempotency_key {
+    let body = || candidate_to_json(&Candidate { observed_at: None, ..candidate.clone() }).to_string();
+    let keyed = idempotency_key.map(|key| (key, body()));
+    if let Some((key, _)) = &keyed {
         check_key(key)?;
     }
     let proposal = Proposal { candidate, principal, corrects: None, now: sources.now };
-    let embedded = match judge_first(sources, proposal)? {
+    let reading = Reading::of(candidate, sources.policy)?;
+    let embedded = match judge_first(sources, &sources.store.snapshot()?, proposal, reading)? {
         Verdict::Allow(admitted) => embed(sources.embedder, &[&admitted])?.pop().flatten(),
         _ => None,
     };
     sources.store.write(sources.now, |writing| {
-        if let Some(key) = idempotency_key {
-            match writing.seen(proposal.namespace(), key, &body)? {
+        if let Some((key, body)) = &keyed {
+            match writing.seen(proposal.namespace(), key, body)? {
                 Seen::Same(written) => return Ok(Outcome::Idempotent(written, None)),
                 Seen::Other => return Ok(Outcome::Rejected(Reason::IdempotencyConflict)),
                 Seen::New => {}
             }
         }
-        let outcome = settle(writing, sources.policy, proposal, embedded.as_ref())?;
-        if let (Some(key), Outcome::Committed(written) | Outcome::Idempotent(written, _)) =
-            (idempotency_key, &outcome)
+        let outcome = settle(writing, sources.policy, proposal, reading, embedded.as_ref())?;
+        if let (Some((key, body)), Outcome::Committed(written) | Outcome::Idempotent(written, _)) =
+            (&keyed, &outcome)
         {
-            writing.note(proposal.namespace(), key, &body, outcome.code(), &written.record_id)?;
+            writing.note(proposal.namespace(), key, body, outcome.code(), &written.record_id)?;
         }
         Ok(outcome)
     })
@@ -130,7 +132,8 @@ pub fn rehearse(
     sources.store.rehearse(sources.now, |writing| {
         let judged = |candidate| {
             let proposal = Proposal { candidate, principal, corrects: None, now: sources.now };
-            settle(writing, sources.policy, proposal, None).map(without_new_ids)
+            let reading = Reading::of(candidate, sources.policy)?;
+            settle(writing, sources.policy, proposal, reading, None).map(without_new_ids)
         };
         Ok(candidates.iter().map(judged).collect())
     })
@@ -190,7 +193,9 @@ pub fn correct(
     let candidate = corrected(&current, correction);
     let proposal =
         Proposal { candidate: &candidate, principal, corrects: Some(&correction.expected), now: sources.now };
-    let embedded = match (judge_first(sources, proposal)?, sources.embedder) {
+    let reading = Reading::of(&candidate, sources.policy)?;
+    let verdict = judge_first(sources, &sources.store.snapshot()?, proposal, reading)?;
+    let embedded = match (verdict, sources.embedder) {
         (Verdict::Reject(_), _) | (_, None) => None,
         (_, Some(embedder)) => embed_texts(embedder, &[&text_of(&candidate)]).pop().flatten(),
     };
@@ -207,7 +212,7 @@ pub fn correct(
         facts.same_text =
             facts.same_text.filter(|record| !replaces(record) || adds_nothing(record, correction));
         facts.current = Some(current);
-        settle_judged(writing, sources.policy, proposal, facts, embedded.as_ref()).map(Some)
+        settle_judged(writing, sources.policy, proposal, reading, facts, embedded.as_ref()).map(Some)
     })
 }
 
@@ -260,9 +265,13 @@ fn corrected(current: &Record, correction: &Correction) -> Candidate {
 }
 
 /// A judgement before anything is embedded: what will be refused anyway never reaches the model.
-fn judge_first(sources: Sources<'_>, proposal: Proposal<'_>) -> Result<Verdict> {
-    let facts = sources.store.snapshot()?.facts(proposal)?;
-    gate::judge(proposal, &facts, sources.policy)
+fn judge_first(
+    sources: Sources<'_>,
+    snapshot: &Snapshot<'_>,
+    proposal: Proposal<'_>,
+    reading: Reading,
+) -> Result<Verdict> {
+    gate::judge(proposal, reading, &snapshot.facts(proposal)?, sources.policy)
 }
 
 /// Judges again inside the transaction, against what holds now, and does what the verdict says.
@@ -270,21 +279,23 @@ fn settle(
     writing: &Writing<'_>,
     policy: &Policy,
     proposal: Proposal<'_>,
+    reading: Reading,
     embedded: Option<&Embedded>,
 ) -> Result<Outcome> {
     let facts = writing.facts(proposal)?;
-    settle_judged(writing, policy, proposal, facts, embedded)
+    settle_judged(writing, policy, proposal, reading, facts, embedded)
 }
 
 fn settle_judged(
     writing: &Writing<'_>,
     policy: &Policy,
     proposal: Proposal<'_>,
+    reading: Reading,
     facts: Facts,
     embedded: Option<&Embedded>,
 ) -> Result<Outcome> {
     let principal = proposal.principal;
-    Ok(match gate::judge(proposal, &facts, policy)? {
+    Ok(match gate::judge(proposal, reading, &facts, policy)? {
         Verdict::Allow(admitted) => {
             let vectors = embedded.map(|embedded| embedded.stored(writing)).transpose()?.flatten();
             let replaced = facts.replaced(proposal);

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use recordari::{Mode, Selector};
+use recordari::{Candidate, Mode, Selector};
 
 use crate::child::writer;
-use crate::world::{World, by, comparable};
+use crate::world::{World, by, comparable, someone};
 
 fn aged_world() -> World {
     let world = World::new();
@@ -67,5 +67,95 @@ fn the_derived_folder_holds_no_content_that_an_answer_needs() {
     assert_eq!(answers(&world), before);
     world.drain();
     assert_eq!(answers(&world), before);
+    world.assert_sound();
+}
+
+/// More writes than one batch of a rebuild, in three projects, some of them corrected or forgotten.
+fn large_world() -> World {
+    const WORDS: [&str; 12] = [
+        "harbour", "ledger", "meadow", "engine", "lantern", "orchard", "signal", "anvil", "compass",
+        "quarry", "violet", "ferry",
+    ];
+    let world = World::new();
+    let word = |number: usize| WORDS[number % WORDS.len()];
+    let said = |number: usize| {
+        let text = format!("{} {} of {} number {number}", word(number), word(number / 5), word(number / 31));
+        world.said(None, &text, &format!("log-{}", number % 50))
+    };
+    for project in ["north", "south", "west"] {
+        let mei = someone("acme", "mei", Some(project));
+        let many: Vec<Candidate> = (0..3_000).map(said).collect();
+        let outcomes = world.memory().remember_all(&mei, &many).unwrap();
+        let written: Vec<_> =
+            outcomes.iter().filter_map(|outcome| outcome.as_ref().unwrap().written()).collect();
+        assert_eq!(written.len(), 3_000);
+        world.forget_memory(&mei, &written[77].memory_id);
+        world.correct(&mei, &written[78], "the compass was replaced by another", "letter");
+    }
+    world
+}
+
+/// The answers to that many questions.
+fn thousand(world: &World, many: usize) -> Vec<String> {
+    let ask = |number: usize| {
+        let mei = someone("acme", "mei", Some(["north", "south", "west"][number % 3]));
+        let mode = [Mode::Hybrid, Mode::Keyword, Mode::Vector][number / 3 % 3];
+        comparable(
+            &world.recall(&mei, &by(mode, &format!("ferry engine {} number {}", number % 7, number * 17))),
+        )
+    };
+    (0..many).map(ask).collect()
+}
+
+#[test]
+fn a_thousand_questions_have_the_same_answers_before_during_and_after_a_rebuild() {
+    let world = large_world();
+    world.drain();
+    let before = thousand(&world, 1_000);
+    let mut asked = 0;
+    let mut ask = |_, _| {
+        // The old index serves, for whoever opens the store now too.
+        let fresh = World { memory: Some(world.open_another()), ..World::new() };
+        assert_eq!(thousand(&fresh, 60), before[..60]);
+        assert_eq!(thousand(&world, 60), before[..60]);
+        asked += 1;
+    };
+    assert!(world.memory().rebuild(&mut ask).unwrap());
+    assert!(asked > 1, "nothing was asked in between");
+    assert_eq!(thousand(&world, 1_000), before);
+    world.assert_sound();
+    let fresh = World { memory: Some(world.open_another()), ..World::new() };
+    assert_eq!(thousand(&fresh, 1_000), before);
+}
+
+#[test]
+fn an_interrupted_rebuild_goes_on_where_it_was_and_keeps_nothing_that_is_forgotten() {
+    let world = large_world();
+    world.drain();
+    let before = thousand(&world, 30);
+    let beside = world.path().join("derived").join("keyword-new");
+    let steps = |world: &World| {
+        let mut steps = Vec::new();
+        world.memory().rebuild(&mut |at, _| steps.push(at)).unwrap();
+        steps
+    };
+    let interrupt = |world: &World| {
+        let stop = std::panic::AssertUnwindSafe(|| world.memory().rebuild(&mut |_, _| panic!("stopped")));
+        assert!(std::panic::catch_unwind(stop).is_err());
+        assert!(beside.exists(), "nothing was left of it");
+        assert_eq!(thousand(world, 30), before);
+    };
+    interrupt(&world);
+    let first = steps(&world)[0];
+    assert!(first > 8_192, "it began anew: {first}");
+    assert!(!beside.exists());
+    assert_eq!(thousand(&world, 30), before);
+
+    interrupt(&world);
+    let mei = someone("acme", "mei", Some("north"));
+    let gone = world.ask(&mei, "ferry engine number 17").hits[0].record.memory_id.clone();
+    world.forget_memory(&mei, &gone);
+    assert!(!beside.exists(), "its files may hold the words");
+    assert!(world.memory().rebuild(&mut |_, _| {}).unwrap());
     world.assert_sound();
 }

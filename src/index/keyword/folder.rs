@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::directory::error::{LockError, OpenReadError};
-use tantivy::directory::{Directory, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory};
+use tantivy::directory::{Directory, DirectoryLock, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory};
 use tantivy::index::{IndexMeta, SegmentMeta};
 use tantivy::{Index, TantivyError};
 
@@ -27,10 +27,25 @@ use super::view::View;
 /// The file that describes a commit; it is replaced as a whole.
 const META: &str = "meta.json";
 
+/// How many bytes of files are read through when they are opened for reading. Of a larger index that would take
+/// longer than all that is asked of it: it is read through later, by whoever has the time.
+const READ_AT_ONCE: u64 = 4 << 20;
+
+/// Which checksums are compared when an index is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// All.
+    Thorough,
+    /// All of a small index, none of a large one.
+    Quick,
+}
+
 /// A sound index, its newest commit loaded.
 pub(super) struct Loaded {
     pub index: Index,
     pub view: View,
+    /// Whether the checksums of any file were left for later.
+    pub unread: bool,
     meta: Vec<u8>,
 }
 
@@ -62,16 +77,16 @@ impl From<Flaw> for Error {
 }
 
 /// Opens the index in `folder`, whatever it takes. None when that must wait for another process.
-pub(super) fn prepare(folder: &Path) -> Result<(Option<Loaded>, Condition)> {
+pub(super) fn prepare(folder: &Path, care: Care) -> Result<(Option<Loaded>, Condition)> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    match load(folder, None) {
+    match load(folder, None, care) {
         Ok(loaded) => return Ok((Some(loaded), Condition::Found)),
         Err(Flaw::Environment(error)) => return Err(error),
         Err(Flaw::Absent | Flaw::Unusable(_)) => {}
     }
     // Looked at again under the lock: another process may have just done what is to be done.
     let lock = directory(folder)?.acquire_lock(&INDEX_WRITER_LOCK);
-    let flaw = match load(folder, None) {
+    let flaw = match load(folder, None, care) {
         Ok(loaded) => return Ok((Some(loaded), Condition::Found)),
         Err(Flaw::Environment(error)) => return Err(error),
         Err(flaw) => flaw,
@@ -88,17 +103,17 @@ pub(super) fn prepare(folder: &Path) -> Result<(Option<Loaded>, Condition)> {
     let generation = fs::read(folder.join(META)).map_or(0, |meta| Payload::salvage_generation(&meta));
     wipe(folder)?;
     create(folder, Payload { generation: generation + 1, ..Payload::default() })?;
-    let loaded = load(folder, None)?;
+    let loaded = load(folder, None, care)?;
     let condition =
         if matches!(flaw, Flaw::Absent) { Condition::Created } else { Condition::Discarded { why } };
     Ok((Some(loaded), condition))
 }
 
 /// Loads the newest commit. What `earlier` has open is taken over, and not checked again.
-pub(super) fn load(folder: &Path, earlier: Option<&Loaded>) -> Result<Loaded, Flaw> {
+pub(super) fn load(folder: &Path, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
     let mut flaw = None;
     let loaded = contained(|| {
-        try_load(folder, earlier).map_err(|found| {
+        try_load(folder, earlier, care).map_err(|found| {
             flaw = Some(found);
             Error::Index(String::new())
         })
@@ -106,7 +121,7 @@ pub(super) fn load(folder: &Path, earlier: Option<&Loaded>) -> Result<Loaded, Fl
     loaded.map_err(|panicked| flaw.unwrap_or(Flaw::Unusable(panicked.to_string())))
 }
 
-fn try_load(folder: &Path, earlier: Option<&Loaded>) -> Result<Loaded, Flaw> {
+fn try_load(folder: &Path, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
     let directory = directory(folder).map_err(Flaw::Environment)?;
     let _lock = directory.acquire_lock(&META_LOCK).map_err(|error| environment(&error.to_string()))?;
     let meta = match fs::read(folder.join(META)) {
@@ -126,9 +141,14 @@ fn try_load(folder: &Path, earlier: Option<&Loaded>) -> Result<Loaded, Flaw> {
     let payload = payload(&metas)?;
     let known = earlier.map_or(&[][..], |earlier| earlier.view.segments());
     let files = metas.list_segment_files();
-    let open = |meta| open_segment(&index, meta, &files, known);
+    let bytes = |file: &PathBuf| fs::metadata(folder.join(file)).map_or(0, |found| found.len());
+    let is_large = files.iter().map(bytes).sum::<u64>() > READ_AT_ONCE;
+    // What came since is checked at once: that follows what was written, not what there is.
+    let skip = care == Care::Quick && is_large && earlier.is_none();
+    let open = |meta| open_segment(&index, meta, &files, known, skip);
     let segments = metas.segments.iter().map(open).collect::<Result<_, Flaw>>()?;
-    Ok(Loaded { index, view: View::new(payload, segments), meta })
+    let unread = skip || care == Care::Quick && earlier.is_some_and(|earlier| earlier.unread);
+    Ok(Loaded { index, view: View::new(payload, segments), unread, meta })
 }
 
 /// Only an index without any segment may lack a payload: it has been created this moment.
@@ -147,6 +167,7 @@ fn open_segment(
     meta: &SegmentMeta,
     files: &HashSet<PathBuf>,
     known: &[Arc<Segment>],
+    skip: bool,
 ) -> Result<Arc<Segment>, Flaw> {
     if let Some(segment) = known.iter().find(|segment| segment.is(meta.id(), meta.delete_opstamp())) {
         return Ok(Arc::clone(segment));
@@ -155,6 +176,9 @@ fn open_segment(
     let is_known = known.iter().any(|segment| segment.id() == meta.id());
     let id = meta.id().uuid_string();
     for file in files.iter().filter(|file| file.to_str().is_some_and(|name| name.starts_with(&id))) {
+        if skip {
+            break;
+        }
         if is_known && file.extension().is_none_or(|extension| extension != "del") {
             continue;
         }
@@ -211,6 +235,59 @@ fn without_meta(folder: &Path) -> Flaw {
 
 fn directory(folder: &Path) -> Result<MmapDirectory> {
     MmapDirectory::open(folder).map_err(|error| Error::Index(error.to_string()))
+}
+
+/// An index that nobody else can write while this lives, to be replaced as a whole.
+pub struct Taken {
+    folder: PathBuf,
+    generation: u64,
+    _lock: DirectoryLock,
+}
+
+impl Taken {
+    /// Takes the index in a folder, whatever its state; none while somebody writes it.
+    pub fn of(folder: &Path) -> Result<Option<Taken>> {
+        let lock = match directory(folder)?.acquire_lock(&INDEX_WRITER_LOCK) {
+            Ok(lock) => lock,
+            Err(LockError::LockBusy) => return Ok(None),
+            Err(LockError::IoError(error)) => return Err(Error::Index(error.to_string())),
+        };
+        let generation = match load(folder, None, Care::Quick) {
+            Ok(loaded) => loaded.view.generation(),
+            Err(_) => fs::read(folder.join(META)).map_or(0, |meta| Payload::salvage_generation(&meta)),
+        };
+        Ok(Some(Taken { folder: folder.to_owned(), generation, _lock: lock }))
+    }
+
+    /// The generation that it had.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Puts the index of another folder, which nobody has open for writing, in the place of this one. Its files
+    /// come first and its description last, in one step: whoever loads finds the old one or the new one. A crash
+    /// leaves files that the next purge takes away.
+    pub fn replace_by(self, other: &Path) -> Result<()> {
+        let meta_lock = directory(&self.folder)?.acquire_lock(&META_LOCK);
+        let _meta_lock = meta_lock.map_err(|error| Error::Index(error.to_string()))?;
+        for name in own_files(other)?.iter().filter(|name| !name.ends_with(".json")) {
+            rename(&other.join(name), &self.folder.join(name))?;
+        }
+        sync(&self.folder)?;
+        rename(&other.join(META), &self.folder.join(META))?;
+        sync(&self.folder)
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(Error::io(from))
+}
+
+/// Makes what a folder lists durable.
+fn sync(folder: &Path) -> Result<()> {
+    #[cfg(unix)]
+    fs::File::open(folder).and_then(|opened| opened.sync_all()).map_err(Error::io(folder))?;
+    Ok(())
 }
 
 /// Creates an empty index whose first commit already has a payload.

@@ -25,7 +25,8 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use crate::error::Result;
 
-use folder::Loaded;
+pub use folder::Taken;
+use folder::{Care, Loaded};
 pub use partition::Partition;
 use view::WeakView;
 pub use view::{View, fingerprint};
@@ -74,11 +75,12 @@ pub enum Condition {
 impl KeywordIndex {
     /// Opens the index in `folder`, creating folder and index when they are missing.
     ///
-    /// Reads and checks every file once. An index that is damaged, or was written by another layout or
+    /// Reads and checks every file of a small index once; of a large one that is left to
+    /// [`KeywordIndex::read_through`], so that opening does not follow its size. An index that is damaged, or was written by another layout or
     /// another `ANALYSIS_VERSION`, is deleted and created anew, but only while no other process
     /// writes. An error means that the file system refuses.
     pub fn open(folder: &Path) -> Result<Opened> {
-        let (loaded, condition) = folder::prepare(folder)?;
+        let (loaded, condition) = folder::prepare(folder, Care::Quick)?;
         let view = loaded.as_ref().map_or_else(View::empty, |loaded| loaded.view.clone());
         let index = KeywordIndex {
             folder: folder.to_owned(),
@@ -87,6 +89,34 @@ impl KeywordIndex {
             earlier: Mutex::default(),
         };
         Ok(Opened { index, condition })
+    }
+
+    /// Compares the checksums that were not compared when the files were opened; cheap when there are none.
+    ///
+    /// # Errors
+    /// When a file is damaged. The snapshot is dropped then, as in [`KeywordIndex::reload`].
+    pub fn read_through(&self) -> Result<()> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(unread) = loaded.as_ref().filter(|loaded| loaded.unread).map(|loaded| loaded.index.clone())
+        else {
+            return Ok(());
+        };
+        drop(loaded);
+        // Without the lock: it takes as long as reading all files, and may meet ones that a writer has removed.
+        let read = folder::verify(&unread);
+        loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *loaded, read) {
+            (Some(loaded), Ok(())) => {
+                loaded.unread = false;
+                Ok(())
+            }
+            (None, Ok(())) => Ok(()),
+            (_, Err(error)) => {
+                *loaded = None;
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = View::empty();
+                Err(error)
+            }
+        }
     }
 
     /// Returns a snapshot of the index as it was last loaded.
@@ -127,7 +157,7 @@ impl KeywordIndex {
         if loaded.as_ref().is_some_and(|loaded| loaded.is_newest(&self.folder)) {
             return Ok(false);
         }
-        let outcome = folder::load(&self.folder, loaded.as_ref());
+        let outcome = folder::load(&self.folder, loaded.as_ref(), Care::Quick);
         let (next, outcome) = match outcome {
             Ok(next) => (Some(next), Ok(true)),
             Err(flaw) => (None, Err(flaw.into())),

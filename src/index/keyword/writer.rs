@@ -17,7 +17,7 @@ use tantivy::{Index, TantivyDocument, TantivyError, Term};
 use crate::error::{Error, Result};
 
 use super::contain::contained;
-use super::folder;
+use super::folder::{self, Care};
 use super::partition::Partition;
 use super::payload::Payload;
 use super::schema::FIELDS;
@@ -65,7 +65,7 @@ impl Writer {
     /// Like [`KeywordIndex::open`](super::KeywordIndex::open) it creates what is missing and replaces
     /// what is broken: then [`Writer::watermark`] is 0.
     pub fn open(folder: &Path) -> Result<Option<Writer>> {
-        let (Some(mut loaded), _) = folder::prepare(folder)? else { return Ok(None) };
+        let (Some(mut loaded), _) = folder::prepare(folder, Care::Thorough)? else { return Ok(None) };
         let options = IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).build();
         let writer: IndexWriter = match contained(|| Ok(loaded.index.writer_with_options(options)))? {
             Ok(writer) => writer,
@@ -75,7 +75,7 @@ impl Writer {
         // Merging in the background would make the state depend on timing.
         writer.set_merge_policy(Box::new(NoMergePolicy));
         if !loaded.is_newest(folder) {
-            loaded = folder::load(folder, Some(&loaded))?;
+            loaded = folder::load(folder, Some(&loaded), Care::Thorough)?;
         }
         let committed = loaded.view.payload();
         let highest = loaded.view.segments().iter().map(|segment| segment.highest()).max();
@@ -94,6 +94,18 @@ impl Writer {
     /// Returns the watermark of the last commit.
     pub fn watermark(&self) -> u64 {
         self.committed.watermark
+    }
+
+    /// Returns the name of the history that the watermark is a point in.
+    pub fn history(&self) -> u64 {
+        self.committed.history
+    }
+
+    /// Sees to it that the next commit has a higher generation than that one.
+    pub fn outnumber(&mut self, generation: u64) -> Result<()> {
+        self.committed.generation = self.committed.generation.max(generation);
+        self.committed.purged = false;
+        Ok(())
     }
 
     /// Returns the generation of the last commit.

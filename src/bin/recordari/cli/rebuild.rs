@@ -11,7 +11,7 @@ use crate::interrupt;
 
 #[derive(Args)]
 #[command(
-    after_help = "Ctrl-C stops at the next batch; what is missing then is built by the next command that needs it.\n\nExample:\n  recordari rebuild"
+    after_help = "The index in use serves until the new one is whole. Ctrl-C stops at the next batch; the next rebuild goes on\nfrom there.\n\nExample:\n  recordari rebuild"
 )]
 pub struct Arguments {}
 
@@ -23,7 +23,12 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         applied = at;
         bar.set_length(last);
         bar.set_position(at);
-        stop_if_asked(&bar, at, last, "writes are in the index; the next command goes on from there");
+        stop_if_asked(
+            &bar,
+            at,
+            last,
+            "writes are in the new index; the next rebuild goes on from there, and the old one still serves",
+        );
     })?;
     bar.finish_and_clear();
     if !done {

@@ -194,3 +194,32 @@ fn damage_under_an_open_writer_is_an_error_and_no_end() {
         }
     }
 }
+
+#[test]
+fn a_large_index_is_opened_unread_and_its_damage_is_noticed_later() {
+    let folder = tempfile::tempdir().unwrap();
+    // Terms that share nothing, so that few documents fill more than is read at once.
+    let words = |doc: u64| {
+        (0..40u64).map(move |n| format!("{:016x}", (doc * 40 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    };
+    let entries = (0..7_000).map(|doc| Entry::Add { doc, partition: HOME, terms: words(doc).collect() });
+    write(folder.path(), 1, entries.collect());
+    let sound = open(folder.path());
+    assert!(sound.read_through().is_ok() && sound.read_through().is_ok());
+    drop(sound);
+    let largest =
+        files(folder.path()).into_iter().max_by_key(|file| fs::metadata(file).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&largest).unwrap();
+    assert!(bytes.len() > 2 << 20, "the sample is too small: {}", bytes.len());
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&largest, bytes).unwrap();
+
+    let Opened { index, condition } = KeywordIndex::open(folder.path()).unwrap();
+    assert_eq!(condition, Condition::Found);
+    assert!(index.read_through().is_err());
+    assert_eq!((index.watermark(), index.view().documents().unwrap().len()), (0, 0), "nothing of it is used");
+    drop(Writer::open(folder.path()).unwrap().unwrap());
+    let Opened { index, condition } = KeywordIndex::open(folder.path()).unwrap();
+    assert_eq!((index.watermark(), condition), (0, Condition::Found), "a writer has begun anew");
+}
