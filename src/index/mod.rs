@@ -10,9 +10,11 @@ pub mod bm25;
 pub mod keyword;
 mod partition;
 mod sieve;
+pub mod sketch;
 pub mod words;
 
 pub use block::VectorBlock;
 pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
 pub use sieve::Sieve;
+pub use sketch::Sketch;
 pub use words::Words;

@@ -11,8 +11,8 @@
 //!
 //! Functions such as `exp` that a system library would answer differently from machine to machine
 //! are polynomials written here. Most kernels are plain Rust that is compiled once per level (see
-//! `at_every_level!`); only the byte product and the weighted sums of
-//! attention need instructions by name. The code that must be
+//! `at_every_level!`); only the byte product, the agreements of
+//! bits and the weighted sums of attention need instructions by name. The code that must be
 //! trusted rather than checked by the compiler is confined to this folder.
 #![allow(unsafe_code)]
 #![allow(clippy::needless_range_loop, reason = "a kernel reads better with the index that the formula has")]
@@ -20,11 +20,14 @@
 #[macro_use]
 mod level;
 mod attention;
+mod bits;
 mod combine;
 mod dot;
 mod lanes;
 mod math;
+mod mix;
 mod packed;
+mod picked;
 mod product;
 mod quantise;
 mod rows;
@@ -33,14 +36,19 @@ mod scan;
 pub(crate) mod testing;
 
 #[cfg(target_arch = "x86_64")]
+mod bits_avx2;
+#[cfg(target_arch = "x86_64")]
 mod product_avx2;
 #[cfg(target_arch = "x86_64")]
 mod product_avx512;
 
 pub use attention::{AttentionScratch, HEAD_WIDTH, attention};
+pub use bits::{BLOCK_ROWS, BitQuery, BitRows, MAX_WIDTH, agreement_at, any_above_at, estimates_at};
 pub use dot::{dot_f32, dot_f32_at, dot_f32_rows, dot_f32_rows_at};
 pub use level::Level;
+pub use mix::Mix;
 pub use packed::{Packed, pack, packed_len};
+pub use picked::dot_i8_picked_at;
 pub use product::product;
 pub use quantise::{Activations, GROUP_ROWS, Int8Matrix, MAX_COLUMNS};
 pub use rows::{add_layer_norm, gelu, layer_norm};
