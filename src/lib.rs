@@ -65,7 +65,7 @@ pub use gate::Policy;
 pub use memory::{Memory, Opening, Options};
 pub use namespace::{Namespace, Principal, Reach, Scope};
 pub use reason::Reason;
-pub use recall::{Group, Hit, Mode, Part, Plan, Query, Recalled, Shown, Why};
+pub use recall::{Group, Hit, Looked, Mode, Part, Plan, Query, Recalled, Shown, Why};
 pub use record::{
     Candidate, Cardinality, Episode, Evidence, Form, Kind, Lifetime, MemoryId, MetaValue, Metadata, Record,
     RecordId, Source, State,

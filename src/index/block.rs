@@ -1,10 +1,11 @@
 //! The vectors of a partition, contiguous, in the order of slots. Searched by a byte per number, which says
 //! which of them may be the best: those are compared in full, by what else is kept of them in memory or by
-//! what the store has.
+//! what the store has. Of very many a sketch says first which are worth a look.
 
 use rayon::prelude::*;
 
-use crate::simd::{Level, Packed, dot_f32, dot_i8_rows_at};
+use super::sketch::{MIN_ROWS, Sketch};
+use crate::simd::{Level, Packed, dot_f32, dot_i8_picked_at, dot_i8_rows_at};
 
 /// Of up to so many rows everything is kept; of more the first byte of each number, since asking the store for
 /// the few that decide takes less than keeping all.
@@ -20,6 +21,11 @@ const DEVIATIONS: f32 = 8.0;
 const QUERY_MAX: f32 = 2047.0;
 /// How many steps of a packed number are one of its first byte.
 const COARSE: f32 = 256.0;
+/// Where less than this share of the rows is allowed, they are looked at one by one.
+const SCATTERED: usize = 4;
+/// How many rows that words have found are looked at, or which share of all, where a sketch leaves out the rest.
+const ALSO: usize = 8192;
+const ALSO_SHARE: usize = 32;
 
 /// Vectors of one model.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +44,66 @@ pub struct VectorBlock {
     error: f32,
     /// Whether everything is kept and compared, however many rows there are.
     all_full: bool,
+    /// Which of very many rows can be near.
+    sketch: Option<Sketch>,
+    /// How many rows there were when the sketch was made.
+    sketched: usize,
+}
+
+/// What a search of a block asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The query, as wide as the vectors.
+    pub query: &'a [f32],
+    /// By slot, which may be looked at.
+    pub allowed: &'a [bool],
+    /// How many those are.
+    pub allowed_count: usize,
+    /// How many of the nearest are wanted.
+    pub wanted: usize,
+    /// By slot, how well the words match: these are looked at whatever they mean, the best first if they are
+    /// very many.
+    pub words: &'a [f32],
+    /// By slot, which the query names.
+    pub named: &'a [bool],
+}
+
+/// What a search of a block found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// The best cosine of each slot's vectors; [`NONE`] for those that were not looked at.
+    pub cosines: Vec<f32>,
+    /// How far the true ones may lie from these: 0 when all were compared in full.
+    pub slack: f32,
+    /// How it went about it.
+    pub how: How,
+    /// How many rows were compared by their bytes.
+    pub compared: usize,
+}
+
+/// How the vectors of a block are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// There was nothing to search.
+    Nothing,
+    /// Every row that is allowed was compared in full.
+    Exact,
+    /// Every row that is allowed was compared by its bytes.
+    Scan,
+    /// A sketch said which rows may be near; those were compared by their bytes.
+    Sketch,
+}
+
+impl How {
+    /// The word for it in a trace.
+    pub fn code(self) -> &'static str {
+        match self {
+            How::Nothing => "nothing",
+            How::Exact => "exact",
+            How::Scan => "scan",
+            How::Sketch => "sketch",
+        }
+    }
 }
 
 impl VectorBlock {
@@ -52,6 +118,8 @@ impl VectorBlock {
             scales: Vec::new(),
             error: 0.0,
             all_full,
+            sketch: None,
+            sketched: 0,
         }
     }
 
@@ -91,14 +159,50 @@ impl VectorBlock {
                 left += f32::from(fine) * f32::from(fine);
             }
             self.error = self.error.max(left.sqrt() * packed.scale);
+            if let Some(sketch) = &mut self.sketch {
+                sketch.push(&packed.numbers());
+            }
         }
         if self.owners.len() > FULL_ROWS && !self.all_full {
             self.fine = None;
         }
     }
 
-    /// Brings rows that were added in any order into the order of slots; those of one slot keep theirs.
-    pub fn sort(&mut self) {
+    /// Makes it ready to be searched, after rows were added: brings those that came in any order into the order
+    /// of slots, where the ones of one slot keep theirs, and makes a sketch of very many.
+    pub fn settle(&mut self) {
+        self.sort();
+        let rows = self.owners.len();
+        // A sketch about a centre that has moved is less sharp: twice as many rows are worth a new one.
+        if !self.all_full && rows >= MIN_ROWS && rows >= 2 * self.sketched {
+            self.sketch = Some(self.sketch_of_all());
+            self.sketched = rows;
+        }
+    }
+
+    fn sketch_of_all(&self) -> Sketch {
+        let mut centre = vec![0f64; self.dims];
+        for row in 0..self.owners.len() {
+            centre.iter_mut().zip(self.roughly(row)).for_each(|(sum, number)| *sum += f64::from(number));
+        }
+        let count = self.owners.len().max(1) as f64;
+        let mut sketch = Sketch::new(centre.iter().map(|sum| (sum / count) as f32).collect());
+        let mut numbers = Vec::with_capacity(self.dims);
+        for row in 0..self.owners.len() {
+            numbers.clear();
+            numbers.extend(self.roughly(row));
+            sketch.push(&numbers);
+        }
+        sketch
+    }
+
+    /// A row's numbers by their first bytes.
+    fn roughly(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
+        let step = self.scales[row] * COARSE;
+        self.coarse[row * self.dims..(row + 1) * self.dims].iter().map(move |code| f32::from(*code) * step)
+    }
+
+    fn sort(&mut self) {
         if self.owners.is_sorted() {
             return;
         }
@@ -108,6 +212,9 @@ impl VectorBlock {
         self.scales = order.iter().map(|row| self.scales[*row]).collect();
         self.coarse = permuted(&self.coarse, &order, self.dims);
         self.fine = self.fine.as_ref().map(|fine| permuted(fine, &order, self.dims));
+        if let Some(sketch) = &mut self.sketch {
+            sketch.permute(&order);
+        }
     }
 
     /// Whether a slot has any vector.
@@ -120,6 +227,9 @@ impl VectorBlock {
         for slot in slots {
             let rows = self.range_of(*slot);
             let numbers = rows.start * self.dims..rows.end * self.dims;
+            if let Some(sketch) = &mut self.sketch {
+                rows.for_each(|row| sketch.blank(row));
+            }
             self.coarse[numbers.clone()].fill(0);
             if let Some(fine) = &mut self.fine {
                 fine[numbers].fill(0);
@@ -161,48 +271,128 @@ impl VectorBlock {
         dot_f32(buffer, query) * self.scales[row]
     }
 
-    /// The best cosine of each of `slots` slots' vectors with the query, [`NONE`] for those that are not
-    /// allowed or have no vector; and how far the true ones may lie from these: 0 when all were compared in full.
-    pub fn scan(&self, query: &[f32], allowed: &[bool]) -> (Vec<f32>, f32) {
-        let mut best = vec![NONE; allowed.len()];
-        if self.dims != query.len() || self.dims == 0 {
-            return (best, 0.0);
+    /// Looks for the vectors nearest to a query: at all that are allowed, or, of very many, at those that a
+    /// sketch says may be among the nearest, whichever takes less; that follows from how many rows there are and
+    /// how many of them are allowed. At least as many as are wanted, while there are so many.
+    pub fn search(&self, asked: &Asked<'_>) -> Seen {
+        let nothing = vec![NONE; asked.allowed.len()];
+        if self.dims != asked.query.len() || self.dims == 0 || asked.allowed_count == 0 {
+            return Seen { cosines: nothing, slack: 0.0, how: How::Nothing, compared: 0 };
         }
-        let (scores, slack) = match &self.fine {
-            Some(fine) if self.all_full => {
-                let score = |from: usize, out: &mut [f32]| {
-                    let mut buffer = Vec::with_capacity(self.dims);
-                    for (place, out) in out.iter_mut().enumerate() {
-                        *out = self.dot(query, fine, from + place, &mut buffer);
-                    }
-                };
-                (self.scores(allowed, score), 0.0)
+        if let Some(fine) = self.fine.as_ref().filter(|_| self.all_full) {
+            let score = |from: usize, out: &mut [f32]| {
+                let mut buffer = Vec::with_capacity(self.dims);
+                for (place, out) in out.iter_mut().enumerate() {
+                    *out = self.dot(asked.query, fine, from + place, &mut buffer);
+                }
+            };
+            let (cosines, compared) = self.best_of(asked, self.scores(asked.allowed, score));
+            return Seen { cosines, slack: 0.0, how: How::Exact, compared };
+        }
+        let (rounded, step) = rounded_query(asked.query);
+        let of_rows = DEVIATIONS * self.error / (self.dims as f32).sqrt();
+        // The query's own rounding: half a step in each number, against rows of unit length.
+        let slack = of_rows + DEVIATIONS * step / 12f32.sqrt();
+        let rounded = Rounded { query: rounded, step };
+        match self.sketch.as_ref().filter(|sketch| sketch.pays(asked.allowed_count)) {
+            Some(sketch) => {
+                let (cosines, compared) = self.by_sketch(sketch, asked, &rounded);
+                Seen { cosines, slack, how: How::Sketch, compared }
             }
-            _ => {
-                let (rounded, step) = rounded_query(query);
-                let level = Level::detect();
-                let score = |from: usize, out: &mut [f32]| {
-                    let mut sums = [0i32; 64];
-                    for (place, out) in out.chunks_mut(sums.len()).enumerate() {
-                        let first = from + place * sums.len();
-                        let sums = &mut sums[..out.len()];
-                        let codes = &self.coarse[first * self.dims..(first + out.len()) * self.dims];
-                        dot_i8_rows_at(level, &rounded, codes, sums);
-                        for ((out, sum), scale) in out.iter_mut().zip(sums).zip(&self.scales[first..]) {
-                            *out = *sum as f32 * (scale * COARSE) * step;
-                        }
-                    }
-                };
-                let of_rows = DEVIATIONS * self.error / (self.dims as f32).sqrt();
-                // The query's own rounding: half a step in each number, against rows of unit length.
-                (self.scores(allowed, score), of_rows + DEVIATIONS * step / 12f32.sqrt())
+            None => {
+                let (cosines, compared) = self.by_scan(asked, &rounded);
+                Seen { cosines, slack, how: How::Scan, compared }
+            }
+        }
+    }
+
+    fn by_scan(&self, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
+        let rows = self.owners.len();
+        if asked.allowed_count * SCATTERED < rows && rows >= MIN_ROWS {
+            let allowed = |row: &u32| asked.allowed[self.owners[*row as usize] as usize];
+            let picked: Vec<u32> = (0..rows as u32).filter(allowed).collect();
+            let mut cosines = vec![NONE; asked.allowed.len()];
+            let scores = self.picked(&picked, rounded);
+            self.put(&mut cosines, picked.iter().copied().zip(scores));
+            return (cosines, picked.len());
+        }
+        let level = Level::detect();
+        let score = |from: usize, out: &mut [f32]| {
+            let mut sums = [0i32; 64];
+            for (place, out) in out.chunks_mut(sums.len()).enumerate() {
+                let first = from + place * sums.len();
+                let sums = &mut sums[..out.len()];
+                let codes = &self.coarse[first * self.dims..(first + out.len()) * self.dims];
+                dot_i8_rows_at(level, &rounded.query, codes, sums);
+                for ((out, sum), scale) in out.iter_mut().zip(sums).zip(&self.scales[first..]) {
+                    *out = rounded.cosine(*sum, *scale);
+                }
             }
         };
-        for (owner, score) in self.owners.iter().zip(scores) {
-            let best = &mut best[*owner as usize];
+        self.best_of(asked, self.scores(asked.allowed, score))
+    }
+
+    /// The rows that the sketch proposes, and those that the words have found.
+    fn by_sketch(&self, sketch: &Sketch, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
+        let allowed = |row: usize| asked.allowed[self.owners[row] as usize];
+        // Several rows may be of one slot.
+        let spare = self.owners.len().div_ceil(asked.allowed.len().max(1)).max(1);
+        let near = sketch.nearest(asked.query, asked.wanted * spare, allowed, |rows, scores| {
+            scores.extend(self.picked(rows, rounded));
+        });
+        let mut cosines = vec![NONE; asked.allowed.len()];
+        let mut compared = near.len();
+        self.put(&mut cosines, near.into_iter());
+        let also = self.also(asked, &cosines);
+        compared += also.len();
+        let scores = self.picked(&also, rounded);
+        self.put(&mut cosines, also.iter().copied().zip(scores));
+        (cosines, compared)
+    }
+
+    /// The rows of slots that the words have found, or the query names, and that were not looked at: ascending.
+    fn also(&self, asked: &Asked<'_>, cosines: &[f32]) -> Vec<u32> {
+        let found = |slot: &usize| {
+            asked.allowed[*slot] && cosines[*slot] == NONE && (asked.words[*slot] > 0.0 || asked.named[*slot])
+        };
+        let mut slots: Vec<usize> = (0..cosines.len()).filter(found).collect();
+        let most = ALSO.max(self.owners.len() / ALSO_SHARE);
+        if slots.len() > most {
+            let strength = |slot: &usize| if asked.named[*slot] { 1.0 } else { asked.words[*slot] };
+            let better = |a: &usize, b: &usize| strength(b).total_cmp(&strength(a)).then(a.cmp(b));
+            slots.select_nth_unstable_by(most, better);
+            slots.truncate(most);
+            slots.sort_unstable();
+        }
+        let one_each = self.owners.len() == cosines.len();
+        let rows = |slot: usize| if one_each { slot..slot + 1 } else { self.range_of(slot) };
+        slots.into_iter().flat_map(rows).map(|row| row as u32).collect()
+    }
+
+    /// The cosines of some rows by their bytes.
+    fn picked(&self, rows: &[u32], rounded: &Rounded) -> Vec<f32> {
+        let mut sums = vec![0; rows.len()];
+        dot_i8_picked_at(Level::detect(), &rounded.query, &self.coarse, rows, &mut sums);
+        rows.iter().zip(sums).map(|(row, sum)| rounded.cosine(sum, self.scales[*row as usize])).collect()
+    }
+
+    fn put(&self, cosines: &mut [f32], scored: impl Iterator<Item = (u32, f32)>) {
+        for (row, score) in scored {
+            let best = &mut cosines[self.owners[row as usize] as usize];
             *best = best.max(score);
         }
-        (best, slack)
+    }
+
+    /// The best score of each slot, and how many rows have one.
+    fn best_of(&self, asked: &Asked<'_>, scores: Vec<f32>) -> (Vec<f32>, usize) {
+        let mut cosines = vec![NONE; asked.allowed.len()];
+        let mut compared = 0;
+        for (owner, score) in self.owners.iter().zip(scores) {
+            compared += usize::from(score != NONE);
+            let best = &mut cosines[*owner as usize];
+            *best = best.max(score);
+        }
+        (cosines, compared)
     }
 
     /// Scores every row of an allowed slot. Runs of such rows are scored at once; a score does not depend on
@@ -235,7 +425,21 @@ impl VectorBlock {
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let fine = self.fine.as_ref().map_or(0, Vec::len);
-        self.coarse.len() + fine + (self.owners.len() + self.scales.len()) * 4
+        let sketch = self.sketch.as_ref().map_or(0, Sketch::bytes);
+        self.coarse.len() + fine + sketch + (self.owners.len() + self.scales.len()) * 4
+    }
+}
+
+/// A query in whole numbers.
+struct Rounded {
+    query: Vec<i16>,
+    step: f32,
+}
+
+impl Rounded {
+    /// The cosine that a sum of products with a row's first bytes stands for.
+    fn cosine(&self, sum: i32, scale: f32) -> f32 {
+        sum as f32 * (scale * COARSE) * self.step
     }
 }
 
@@ -283,7 +487,15 @@ mod tests {
     fn block(vectors: &[Vec<f32>], all_full: bool) -> VectorBlock {
         let mut block = VectorBlock::new(1, DIMS, all_full);
         vectors.iter().enumerate().for_each(|(slot, vector)| block.push(slot as u32, &packed(vector)));
+        block.settle();
         block
+    }
+
+    /// A search by meaning alone.
+    fn search(block: &VectorBlock, query: &[f32], allowed: &[bool], wanted: usize) -> Seen {
+        let (words, named) = (vec![0.0; allowed.len()], vec![false; allowed.len()]);
+        let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
+        block.search(&Asked { query, allowed, allowed_count, wanted, words: &words, named: &named })
     }
 
     #[test]
@@ -294,9 +506,10 @@ mod tests {
         assert!(full.is_full() && !rounded.is_full());
         assert_eq!(rounded.exact(&all[0], 0), None);
         for query in vectors(40).iter().skip(30) {
-            let (exact, none) = full.scan(query, &allowed);
-            let (near, slack) = rounded.scan(query, &allowed);
-            assert_eq!(none, 0.0);
+            let exact = search(&full, query, &allowed, 10);
+            let near = search(&rounded, query, &allowed, 10);
+            assert_eq!((exact.slack, exact.how, near.how), (0.0, How::Exact, How::Scan));
+            let (exact, near, slack) = (exact.cosines, near.cosines, near.slack);
             assert!(slack > 0.0 && slack < 0.02, "{slack}");
             for (slot, (exact, near)) in exact.iter().zip(&near).enumerate() {
                 assert_eq!(*exact == NONE, !allowed[slot]);
@@ -314,13 +527,13 @@ mod tests {
                 block.push(slot as u32, &packed(&all[slot]));
                 block.push(slot as u32, &packed(&all[(slot + 1) % count]));
             }
-            block.sort();
+            block.settle();
             assert!(block.owners().is_sorted() && block.has(5) && !block.has(count));
             let allowed = vec![true; count];
-            let (best, slack) = block.scan(&all[5], &allowed);
+            let Seen { cosines: best, slack, .. } = search(&block, &all[5], &allowed, 10);
             assert!((best[5] - 1.0).abs() <= slack + 1e-5 && (best[4] - 1.0).abs() <= slack + 1e-5);
             block.blank(&[5]);
-            assert_eq!(block.scan(&all[5], &allowed).0[5], 0.0);
+            assert_eq!(search(&block, &all[5], &allowed, 10).cosines[5], 0.0);
         }
     }
 
@@ -330,7 +543,7 @@ mod tests {
         let (some, full) = (block(&all, false), block(&all, true));
         let allowed = vec![true; all.len()];
         let query = &vectors(100)[95];
-        let scanned = full.scan(query, &allowed).0;
+        let scanned = search(&full, query, &allowed, 10).cosines;
         let mut buffer = Vec::new();
         for (slot, vector) in all.iter().enumerate() {
             let bytes = packed(vector);
@@ -341,5 +554,83 @@ mod tests {
             assert_eq!(some.first(slot).unwrap(), stored.numbers());
         }
         assert_eq!((some.exact(query, 90), some.first(90)), (Some(NONE), None));
+    }
+
+    /// The slots of the ten best cosines.
+    fn ten(cosines: &[f32]) -> Vec<usize> {
+        let mut slots: Vec<usize> = (0..cosines.len()).filter(|slot| cosines[*slot] != NONE).collect();
+        slots.sort_by(|a, b| cosines[*b].total_cmp(&cosines[*a]).then(a.cmp(b)));
+        slots.truncate(10);
+        slots
+    }
+
+    #[test]
+    fn every_plan_finds_what_comparing_all_in_full_finds() {
+        let count = 20_000;
+        let all = vectors(count);
+        let (quick, full) = (block(&all, false), block(&all, true));
+        let mut seen = std::collections::BTreeSet::new();
+        let (mut hits, mut of) = (0, 0);
+        for (number, query) in vectors(count + 18).iter().skip(count).enumerate() {
+            // From one row to all.
+            for every in [count, 5_000, 1_000, 37, 4, 2, 1] {
+                let allowed: Vec<bool> = (0..count).map(|slot| slot % every == number % every).collect();
+                let (exact, found) =
+                    (search(&full, query, &allowed, 60), search(&quick, query, &allowed, 60));
+                seen.insert(found.how.code());
+                let wanted = ten(&exact.cosines);
+                let got = ten(&found.cosines);
+                assert_eq!(wanted.len(), got.len(), "never fewer: {every} {:?}", found.how);
+                assert!(got.iter().all(|slot| allowed[*slot]));
+                // By bytes two that are nearly as near may change places at the edge.
+                let last = exact.cosines[*wanted.last().unwrap()] - 2.0 * found.slack;
+                hits += got.iter().filter(|slot| exact.cosines[**slot] >= last).count();
+                of += got.len();
+            }
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["scan", "sketch"]);
+        assert!(hits * 1000 >= of * 999, "{hits} of {of}");
+    }
+
+    #[test]
+    fn what_words_have_found_is_looked_at_though_the_sketch_leaves_it_out() {
+        let count = 12_000;
+        let all = vectors(count);
+        let block = block(&all, false);
+        let allowed = vec![true; count];
+        let far: Vec<usize> =
+            (0..count).filter(|slot| dot_f32(&all[*slot], &all[0]) < -0.1).take(40).collect();
+        let (mut words, mut named) = (vec![0.0; count], vec![false; count]);
+        far.iter().for_each(|slot| words[*slot] = 0.3);
+        named[far[7]] = true;
+        let query = &all[0];
+        let asked = Asked {
+            query,
+            allowed: &allowed,
+            allowed_count: count,
+            wanted: 50,
+            words: &words,
+            named: &named,
+        };
+        let seen = block.search(&asked);
+        assert_eq!(seen.how, How::Sketch);
+        assert!(far.iter().all(|slot| seen.cosines[*slot] != NONE));
+        assert!(seen.compared < count / 2, "{}", seen.compared);
+    }
+
+    #[test]
+    fn a_sketch_follows_what_is_added_and_what_is_gone() {
+        let all = vectors(MIN_ROWS + 500);
+        let mut block = block(&all[..MIN_ROWS], false);
+        for (slot, vector) in all.iter().enumerate().skip(MIN_ROWS) {
+            block.push(slot as u32, &packed(vector));
+        }
+        block.settle();
+        let allowed = vec![true; all.len()];
+        let seen = search(&block, &all[MIN_ROWS + 77], &allowed, 10);
+        assert_eq!((seen.how, ten(&seen.cosines)[0]), (How::Sketch, MIN_ROWS + 77));
+        block.blank(&[MIN_ROWS + 77]);
+        let seen = search(&block, &all[MIN_ROWS + 77], &allowed, 10);
+        assert_eq!(seen.cosines[MIN_ROWS + 77], NONE);
     }
 }

@@ -208,6 +208,9 @@ impl Partition {
                 Arc::make_mut(&mut self.triggers).insert(slot, trigger.clone());
             }
         }
+        if let Some(vectors) = self.vectors.as_mut().filter(|_| !added.is_empty()) {
+            Arc::make_mut(vectors).settle();
+        }
         true
     }
 

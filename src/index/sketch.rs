@@ -91,7 +91,10 @@ impl Sketch {
     /// Whether it is worth asking, when so many of the rows are allowed; otherwise comparing these by their
     /// rounded vectors takes less.
     pub fn pays(&self, allowed: usize) -> bool {
-        self.rows() >= MIN_ROWS && allowed > self.rows() / CHEAPER + FIXED_ROWS
+        // Plain instructions take as long for the bits as for the bytes.
+        Level::detect() != Level::SCALAR
+            && self.rows() >= MIN_ROWS
+            && allowed > self.rows() / CHEAPER + FIXED_ROWS
     }
 
     /// Adds a row.

@@ -250,7 +250,7 @@ impl Memory {
         let mut answer = recall::recall(sources, principal, query)?;
         // Without a background thread nobody else embeds what was stored while the model was down.
         let waits = answer.plan.degraded.contains(&crate::reason::Reason::EmbeddingsPending);
-        if waits && self.background.is_none() && answer.plan.searches.contains(&"exact_vector") {
+        if waits && self.background.is_none() && answer.plan.searches.contains(&"vector") {
             self.inner.embed_waiting();
             answer = recall::recall(sources, principal, query)?;
         }

@@ -77,6 +77,21 @@ pub struct Timings {
     pub rank_us: u64,
 }
 
+/// How the vectors of a namespace, or of all below one, were searched, and the counts from which that followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// `scan`: every allowed vector was compared by a byte per number; `sketch`: a sketch of a bit per number said
+    /// which may be near, those were compared so; `exact`: every allowed one was compared in full; `nothing`:
+    /// there were none. The nearest are compared in full in any case.
+    pub how: &'static str,
+    /// How many vectors there are.
+    pub rows: u64,
+    /// How many records the filters let through.
+    pub allowed: u64,
+    /// How many vectors were compared.
+    pub compared: u64,
+}
+
 /// What was done to answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -88,8 +103,10 @@ pub struct Plan {
     pub allowed: u64,
     /// How many they kept out, by reason, if an explanation was asked for.
     pub kept_out: BTreeMap<Reason, u64>,
-    /// The searches that ran.
+    /// The searches that ran: `keyword`, `vector`.
     pub searches: Vec<&'static str>,
+    /// How the vectors were searched, where there were any.
+    pub vectors: Vec<Looked>,
     /// The model whose vectors were compared.
     pub model: Option<String>,
     /// Which policy was in force.
@@ -125,6 +142,7 @@ impl Recalled {
             allowed: 0,
             kept_out: BTreeMap::new(),
             searches: Vec::new(),
+            vectors: Vec::new(),
             model: None,
             policy_version: String::new(),
             degraded: Vec::new(),

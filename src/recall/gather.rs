@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use super::Looked;
 use super::plan::{Ground, Region};
 use super::{Mode, Query};
-use crate::index::block::{NONE, PARALLEL_ROWS};
+use crate::index::block::{Asked, How, NONE, Seen};
 use crate::index::bm25::{self, Collection};
 use crate::index::{Entry, hash_of_words, subject_words, words};
 
@@ -26,6 +27,8 @@ pub(super) struct Found {
     pub slack: Vec<f32>,
     /// Whether the query names the record's subject.
     pub subject: Vec<Vec<bool>>,
+    /// How the vectors of each region were searched.
+    pub looked: Vec<Looked>,
 }
 
 impl Found {
@@ -41,18 +44,36 @@ impl Found {
     }
 }
 
-pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String]) -> Found {
+/// Runs the searches; of very many vectors at least the `wanted` nearest are found.
+pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], wanted: usize) -> Found {
     let by_words = query.mode != Mode::Vector || ground.asked.vector.is_none();
     let terms = if by_words { terms } else { &[] };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
-    let rows: usize = ground.regions.iter().map(|region| region.partition.entries().len()).sum();
-    let (keyword, (cosine, slack)) = if rows < PARALLEL_ROWS {
-        // Waking another thread would take longer than the work.
-        (keyword(ground, terms), cosines(ground))
-    } else {
-        rayon::join(|| keyword(ground, terms), || cosines(ground))
+    let (keyword, subject) = (keyword(ground, terms), subjects(ground, query));
+    let mut found =
+        Found { by_words, keyword, subject, cosine: Vec::new(), slack: Vec::new(), looked: Vec::new() };
+    // After the words: what they have found is looked at, whatever it means.
+    for (number, region) in ground.regions.iter().enumerate() {
+        let seen = nearest(ground, region, &found.keyword[number], &found.subject[number], wanted);
+        found.looked.push(Looked {
+            how: seen.how.code(),
+            rows: region.partition.vectors().map_or(0, |block| block.owners().len() as u64),
+            allowed: region.allowed_count as u64,
+            compared: seen.compared as u64,
+        });
+        found.cosine.push(seen.cosines);
+        found.slack.push(seen.slack);
+    }
+    found
+}
+
+fn nearest(ground: &Ground, region: &Region, words: &[f32], named: &[bool], wanted: usize) -> Seen {
+    let (Some(query), Some(block)) = (&ground.asked.vector, region.partition.vectors()) else {
+        let cosines = vec![NONE; region.partition.entries().len()];
+        return Seen { cosines, slack: 0.0, how: How::Nothing, compared: 0 };
     };
-    Found { by_words, keyword, cosine, slack, subject: subjects(ground, query) }
+    let (allowed, allowed_count) = (&region.allowed, region.allowed_count);
+    block.search(&Asked { query, allowed, allowed_count, wanted, words, named })
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the
@@ -90,14 +111,6 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
     let scaled = |score: &mut f32| *score = bm25::relevance(f64::from(*score), possible) as f32;
     scores.iter_mut().flatten().filter(|score| **score > 0.0).for_each(scaled);
     scores
-}
-
-fn cosines(ground: &Ground) -> (Vec<Vec<f32>>, Vec<f32>) {
-    let scan = |region: &Region| match (&ground.asked.vector, region.partition.vectors()) {
-        (Some(query), Some(block)) => block.scan(query, &region.allowed),
-        _ => (vec![NONE; region.partition.entries().len()], 0.0),
-    };
-    ground.regions.iter().map(scan).unzip()
 }
 
 /// Which records have a subject whose words stand in the query, in order and side by side.

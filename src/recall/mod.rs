@@ -27,7 +27,7 @@ use crate::relay::Relay;
 use crate::store::Store;
 use crate::text::query_terms;
 
-pub use answer::{Group, Hit, Part, Plan, Recalled, Shown, Timings};
+pub use answer::{Group, Hit, Looked, Part, Plan, Recalled, Shown, Timings};
 pub use memo::Memo;
 pub use project::HEADING;
 pub use query::{Mode, Query};
@@ -75,14 +75,15 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
         return Ok(Recalled::empty(reason, query));
     }
     if let Some(reason) = ground.nothing() {
-        return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query)));
+        return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query, Vec::new())));
     }
-    let found = gather::gather(&ground, query, &terms);
+    let found = gather::gather(&ground, query, &terms, sources.policy.recall.candidates);
     let gathered = Instant::now();
     let ranking = score::rank(sources, &ground, &found);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;
     let (projection, hits, over_budget) = project::project(sources, chosen.hits, query);
-    let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, ground.into_plan(query));
+    let plan = ground.into_plan(query, found.looked);
+    let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, plan);
     answer.plan.timings = Timings {
         embed_us: (embedded - started).as_micros() as u64,
         gather_us: (gathered - embedded).as_micros() as u64,

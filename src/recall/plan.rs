@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Mode, Plan, Query, Sources};
+use super::{Looked, Mode, Plan, Query, Sources};
 use crate::change::{Columns, DocId, NamespaceId};
 use crate::embed::Calibration;
 use crate::error::Result;
@@ -223,7 +223,7 @@ impl Ground {
         region.partition.collection(self.clearance).documents > 0
     }
 
-    pub(super) fn into_plan(self, query: &Query) -> Plan {
+    pub(super) fn into_plan(self, query: &Query, looked: Vec<Looked>) -> Plan {
         let readable = self.regions.iter().filter(|region| self.is_readable(region));
         Plan {
             mode: query.mode,
@@ -232,9 +232,10 @@ impl Ground {
             kept_out: if query.explain { self.kept_out } else { BTreeMap::new() },
             searches: match (query.mode, self.asked.vector.is_some()) {
                 (Mode::Keyword, _) | (_, false) => vec!["keyword"],
-                (Mode::Vector, true) => vec!["exact_vector"],
-                (Mode::Hybrid, true) => vec!["keyword", "exact_vector"],
+                (Mode::Vector, true) => vec!["vector"],
+                (Mode::Hybrid, true) => vec!["keyword", "vector"],
             },
+            vectors: looked.into_iter().filter(|looked| looked.rows > 0).collect(),
             model: self.model.map(|model| model.name),
             policy_version: self.policy_version,
             degraded: self.degraded,

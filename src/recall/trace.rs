@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Hit, Part, Query, Recalled};
+use super::{Hit, Looked, Part, Query, Recalled};
 use crate::json::namespace_to_json;
 use crate::reason::Reason;
 use crate::record::RecordId;
@@ -78,6 +78,7 @@ pub fn plan(answer: &Recalled) -> Value {
     json!({
         "mode": plan.mode.code(),
         "searches": plan.searches,
+        "vectors": plan.vectors.iter().map(vectors).collect::<Vec<_>>(),
         "namespaces": plan.namespaces.iter().map(namespace_to_json).collect::<Vec<_>>(),
         "allowed": plan.allowed,
         "kept_out": kept_out,
@@ -86,4 +87,8 @@ pub fn plan(answer: &Recalled) -> Value {
         "degraded": plan.degraded.iter().map(|reason| reason.code()).collect::<Vec<_>>(),
         "timings": { "embed_us": plan.timings.embed_us, "gather_us": plan.timings.gather_us, "rank_us": plan.timings.rank_us },
     })
+}
+
+fn vectors(looked: &Looked) -> Value {
+    json!({ "how": looked.how, "rows": looked.rows, "allowed": looked.allowed, "compared": looked.compared })
 }

@@ -274,7 +274,7 @@ impl Source<'_> {
             })?;
         }
         // Found in the order of members and documents; kept in the order of slots.
-        block.sort();
+        block.settle();
         partition.set_vectors(block);
         Ok(partition)
     }

@@ -132,6 +132,10 @@ fn explain(answer: &Recalled, out: &mut Out) -> Result<(), Failure> {
     out.line("")?;
     let searched = show::counted(plan.allowed, "memory", "memories");
     out.line(format!("Searched {searched} by {}.", plan.searches.join(" and ").replace('_', " ")))?;
+    for looked in plan.vectors.iter().filter(|looked| looked.how == "sketch") {
+        let rows = show::counted(looked.rows, "vector", "vectors");
+        out.line(format!("Of {rows} a sketch left {} to be compared.", looked.compared))?;
+    }
     for (reason, count) in &plan.kept_out {
         out.line(format!("  {count} kept out: {}", show::reason(*reason)))?;
     }
