@@ -13,12 +13,15 @@ use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::record::{FIELD_BYTES_MAX, RecordId};
 use crate::relay::{Purged, Relay};
-use crate::store::{Job, JobState, Selector, Store, TraceStore, minted};
+use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, minted};
 
 pub use receipt::{Promise, Receipt};
 
 /// How long the journal may be held by another process's reading before that is reported.
 const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many erasures are made durable together: a sync takes longer than one of them.
+const REVOKED_TOGETHER: usize = 256;
 
 /// What a deletion reaches.
 #[derive(Clone, Copy)]
@@ -142,8 +145,10 @@ pub fn forget_all(
     sources: Sources<'_>,
     requests: &[(&Principal, &Forget)],
 ) -> Result<Vec<Result<Forgotten>>> {
-    let revoked: Vec<Result<Revoked>> =
-        requests.iter().map(|(principal, request)| revoke(sources, principal, request)).collect();
+    let mut revoked: Vec<Result<Revoked>> = Vec::with_capacity(requests.len());
+    for together in requests.chunks(REVOKED_TOGETHER) {
+        revoked.extend(revoke_all(sources, together)?);
+    }
     let erased = || {
         revoked.iter().flatten().filter_map(|revoked| match revoked {
             Revoked::Erased(job, gone) => Some((job, gone)),
@@ -168,54 +173,68 @@ pub fn forget_all(
 
 /// The first step: in one transaction recall stops and the content is erased.
 fn revoke(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Revoked> {
-    let namespace = check(sources, principal, request)?;
-    let receipt_id = minted("rcp", sources.now)?;
-    let mut erased_now = None;
+    let mut revoked = revoke_all(sources, &[(principal, request)])?;
+    revoked.pop().expect("each request has an outcome")
+}
+
+/// The same for many: each in turn, and all of them durable at once.
+fn revoke_all(sources: Sources<'_>, requests: &[(&Principal, &Forget)]) -> Result<Vec<Result<Revoked>>> {
+    let checked: Vec<Result<Namespace>> =
+        requests.iter().map(|(principal, request)| check(sources, principal, request)).collect();
+    let mut erased_now = Vec::new();
     let revoked = sources.store.write(sources.now, |writing| {
-        if let Some(request_id) = &request.request_id
-            && let Some((job, same)) = writing.job_of_request(&namespace, request_id, &request.selector)?
-        {
-            return Ok(if same { Revoked::Before(job) } else { Revoked::Conflict });
+        let mut all = Vec::with_capacity(requests.len());
+        for ((principal, request), namespace) in requests.iter().zip(checked) {
+            let namespace = match namespace {
+                Ok(namespace) => namespace,
+                Err(error) => {
+                    all.push(Err(error));
+                    continue;
+                }
+            };
+            let (revoked, erased) = revoke_one(sources, writing, principal, request, &namespace)?;
+            erased_now.extend(erased.map(|erased| (namespace, &request.selector, erased)));
+            all.push(Ok(revoked));
         }
-        let erased = writing.erase(
-            &namespace,
-            &request.selector,
-            principal.clearance,
-            &request.reason,
-            &receipt_id,
-        )?;
-        if erased.is_empty() {
-            return Ok(match writing.job_of_target(&namespace, &request.selector)? {
-                Some(job) => Revoked::Before(job),
-                None => Revoked::Nothing,
-            });
-        }
-        let body = receipt::body(&namespace, &request.selector, &request.reason, &erased);
-        writing.open_job(
-            &namespace,
-            &request.selector,
-            &receipt_id,
-            request.request_id.as_deref(),
-            erased.seq,
-            &body,
-        )?;
-        let job = Job {
-            receipt_id: receipt_id.clone(),
-            request_id: request.request_id.clone(),
-            state: JobState::Revoked,
-            seq: erased.seq,
-            requested_at: sources.now,
-            finished_at: None,
-            body,
-        };
-        let gone = Gone { records: erased.records.clone(), namespace: namespace.clone() };
-        erased_now = Some(erased);
-        Ok(Revoked::Erased(job, gone))
+        Ok(all)
     })?;
-    if let Some(erased) = erased_now {
-        sources.store.enter_in_ledger(&namespace, &request.selector, &erased, sources.now)?;
-    }
+    sources.store.enter_in_ledger(&erased_now, sources.now)?;
     Ok(revoked)
+}
+
+fn revoke_one(
+    sources: Sources<'_>,
+    writing: &Writing<'_>,
+    principal: &Principal,
+    request: &Forget,
+    namespace: &Namespace,
+) -> Result<(Revoked, Option<Erased>)> {
+    if let Some(request_id) = &request.request_id
+        && let Some((job, same)) = writing.job_of_request(namespace, request_id, &request.selector)?
+    {
+        return Ok((if same { Revoked::Before(job) } else { Revoked::Conflict }, None));
+    }
+    let receipt_id = minted("rcp", sources.now)?;
+    let erased =
+        writing.erase(namespace, &request.selector, principal.clearance, &request.reason, &receipt_id)?;
+    if erased.is_empty() {
+        let before = writing.job_of_target(namespace, &request.selector)?;
+        return Ok((before.map_or(Revoked::Nothing, Revoked::Before), None));
+    }
+    let body = receipt::body(namespace, &request.selector, &request.reason, &erased);
+    let request_id = request.request_id.as_deref();
+    writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, &body)?;
+    let job = Job {
+        receipt_id,
+        request_id: request.request_id.clone(),
+        state: JobState::Revoked,
+        seq: erased.seq,
+        requested_at: sources.now,
+        finished_at: None,
+        body,
+    };
+    let gone = Gone { records: erased.records.clone(), namespace: namespace.clone() };
+    Ok((Revoked::Erased(job, gone), Some(erased)))
 }
 
 /// Takes what was erased out of the traces and out of this process's memory.

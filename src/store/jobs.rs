@@ -161,22 +161,21 @@ impl Snapshot<'_> {
 }
 
 impl Store {
-    /// Enters an erasure in the ledger. Called after its commit and before it is acknowledged; a crash
+    /// Enters erasures in the ledger. Called after their commit and before they are acknowledged; a crash
     /// in between is made good when the store is opened.
-    pub fn enter_in_ledger(
-        &self,
-        namespace: &Namespace,
-        selector: &Selector,
-        erased: &Erased,
-        now: Timestamp,
-    ) -> Result<()> {
-        let sources = match selector {
-            Selector::Source(source) => {
-                vec![Blocked { namespace: namespace.clone(), source: source.clone(), blocked_at: now }]
+    pub fn enter_in_ledger(&self, all: &[(Namespace, &Selector, Erased)], now: Timestamp) -> Result<()> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let (mut tombstones, mut sources) = (Vec::new(), Vec::new());
+        for (namespace, selector, erased) in all {
+            tombstones.extend(erased.tombstones.iter().cloned());
+            if let Selector::Source(source) = selector {
+                let (namespace, source) = (namespace.clone(), source.clone());
+                sources.push(Blocked { namespace, source, blocked_at: now });
             }
-            Selector::Memory(_) | Selector::Subject(_) | Selector::Everything => Vec::new(),
-        };
-        lock(&self.ledger).add(&erased.tombstones, &sources)
+        }
+        lock(&self.ledger).add(&tombstones, &sources)
     }
 }
 
