@@ -93,6 +93,7 @@ impl Rounded {
             query,
             WANTED,
             |_| true,
+            |_, cosine| cosine,
             |picked, scores| {
                 let mut sums = vec![0; picked.len()];
                 dot_i8_picked_at(Level::detect(), &rounded, &self.codes, picked, &mut sums);

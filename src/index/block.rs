@@ -23,9 +23,6 @@ const QUERY_MAX: f32 = 2047.0;
 const COARSE: f32 = 256.0;
 /// Where less than this share of the rows is allowed, they are looked at one by one.
 const SCATTERED: usize = 4;
-/// How many rows that words have found are looked at, or which share of all, where a sketch leaves out the rest.
-const ALSO: usize = 8192;
-const ALSO_SHARE: usize = 32;
 
 /// Vectors of one model.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,11 +58,26 @@ pub struct Asked<'a> {
     pub allowed_count: usize,
     /// How many of the nearest are wanted.
     pub wanted: usize,
-    /// By slot, how well the words match: these are looked at whatever they mean, the best first if they are
-    /// very many.
+    /// By slot, how well the words match.
     pub words: &'a [f32],
     /// By slot, which the query names.
     pub named: &'a [bool],
+    /// What these are worth beside a cosine.
+    pub worth: Worth,
+}
+
+/// What decides which vectors are looked at where there are very many: nearness, between two cosines, and what
+/// words and names add to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worth {
+    /// From which cosine on a vector is near at all.
+    pub from: f32,
+    /// At which it is as near as counts.
+    pub upto: f32,
+    /// What matching words add at most.
+    pub words: f32,
+    /// What being named adds.
+    pub name: f32,
 }
 
 /// What a search of a block found.
@@ -332,41 +344,25 @@ impl VectorBlock {
         self.best_of(asked, self.scores(asked.allowed, score))
     }
 
-    /// The rows that the sketch proposes, and those that the words have found.
+    /// The rows that the sketch proposes, by their nearness and by what else is known of them.
     fn by_sketch(&self, sketch: &Sketch, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
         let allowed = |row: usize| asked.allowed[self.owners[row] as usize];
         // Several rows may be of one slot.
         let spare = self.owners.len().div_ceil(asked.allowed.len().max(1)).max(1);
-        let near = sketch.nearest(asked.query, asked.wanted * spare, allowed, |rows, scores| {
+        let Worth { from, upto, words, name } = asked.worth;
+        let worth = |row: usize, cosine: f32| {
+            let slot = self.owners[row] as usize;
+            let more = asked.words[slot] * words + f32::from(u8::from(asked.named[slot])) * name;
+            // What is found by its words is worth those, however far its meaning lies.
+            if more > 0.0 { cosine.clamp(from, upto) + more } else { cosine.min(upto) }
+        };
+        let near = sketch.nearest(asked.query, asked.wanted * spare, allowed, worth, |rows, scores| {
             scores.extend(self.picked(rows, rounded));
         });
         let mut cosines = vec![NONE; asked.allowed.len()];
-        let mut compared = near.len();
+        let compared = near.len();
         self.put(&mut cosines, near.into_iter());
-        let also = self.also(asked, &cosines);
-        compared += also.len();
-        let scores = self.picked(&also, rounded);
-        self.put(&mut cosines, also.iter().copied().zip(scores));
         (cosines, compared)
-    }
-
-    /// The rows of slots that the words have found, or the query names, and that were not looked at: ascending.
-    fn also(&self, asked: &Asked<'_>, cosines: &[f32]) -> Vec<u32> {
-        let found = |slot: &usize| {
-            asked.allowed[*slot] && cosines[*slot] == NONE && (asked.words[*slot] > 0.0 || asked.named[*slot])
-        };
-        let mut slots: Vec<usize> = (0..cosines.len()).filter(found).collect();
-        let most = ALSO.max(self.owners.len() / ALSO_SHARE);
-        if slots.len() > most {
-            let strength = |slot: &usize| if asked.named[*slot] { 1.0 } else { asked.words[*slot] };
-            let better = |a: &usize, b: &usize| strength(b).total_cmp(&strength(a)).then(a.cmp(b));
-            slots.select_nth_unstable_by(most, better);
-            slots.truncate(most);
-            slots.sort_unstable();
-        }
-        let one_each = self.owners.len() == cosines.len();
-        let rows = |slot: usize| if one_each { slot..slot + 1 } else { self.range_of(slot) };
-        slots.into_iter().flat_map(rows).map(|row| row as u32).collect()
     }
 
     /// The cosines of some rows by their bytes.
@@ -495,7 +491,8 @@ mod tests {
     fn search(block: &VectorBlock, query: &[f32], allowed: &[bool], wanted: usize) -> Seen {
         let (words, named) = (vec![0.0; allowed.len()], vec![false; allowed.len()]);
         let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
-        block.search(&Asked { query, allowed, allowed_count, wanted, words: &words, named: &named })
+        let worth = Worth { from: 0.0, upto: 1.0, words: 0.5, name: 1.0 };
+        block.search(&Asked { query, allowed, allowed_count, wanted, words: &words, named: &named, worth })
     }
 
     #[test]
@@ -593,29 +590,26 @@ mod tests {
     }
 
     #[test]
-    fn what_words_have_found_is_looked_at_though_the_sketch_leaves_it_out() {
+    fn what_words_have_found_is_looked_at_as_far_as_it_can_count() {
         let count = 12_000;
         let all = vectors(count);
         let block = block(&all, false);
         let allowed = vec![true; count];
-        let far: Vec<usize> =
-            (0..count).filter(|slot| dot_f32(&all[*slot], &all[0]) < -0.1).take(40).collect();
+        let mut far: Vec<usize> = (0..count).filter(|slot| dot_f32(&all[*slot], &all[0]) < -0.1).collect();
+        let (much, little) = (far.split_off(far.len() - 40), far);
+        assert!(little.len() > 300, "{}", little.len());
         let (mut words, mut named) = (vec![0.0; count], vec![false; count]);
-        far.iter().for_each(|slot| words[*slot] = 0.3);
-        named[far[7]] = true;
-        let query = &all[0];
-        let asked = Asked {
-            query,
-            allowed: &allowed,
-            allowed_count: count,
-            wanted: 50,
-            words: &words,
-            named: &named,
-        };
+        much.iter().for_each(|slot| words[*slot] = 0.9);
+        little.iter().for_each(|slot| words[*slot] = 0.01);
+        named[little[7]] = true;
+        let (query, worth) = (&all[0], Worth { from: 0.0, upto: 1.0, words: 0.5, name: 1.0 });
+        let (words, named) = (&words, &named);
+        let asked = Asked { query, allowed: &allowed, allowed_count: count, wanted: 50, words, named, worth };
         let seen = block.search(&asked);
         assert_eq!(seen.how, How::Sketch);
-        assert!(far.iter().all(|slot| seen.cosines[*slot] != NONE));
-        assert!(seen.compared < count / 2, "{}", seen.compared);
+        assert!(much.iter().chain([&little[7]]).all(|slot| seen.cosines[*slot] != NONE));
+        let left_out = little.iter().filter(|slot| seen.cosines[**slot] == NONE).count();
+        assert!(left_out * 10 > little.len() * 9, "{left_out} of {}", little.len());
     }
 
     #[test]

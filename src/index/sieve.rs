@@ -1,5 +1,5 @@
-//! What the filters look at, column by column: every recall reads all of it, so it is a fifth of what the
-//! entries take.
+//! What the filters and the words look at, column by column: every recall reads all of it, so it is a fifth of
+//! what the entries take.
 
 use crate::change::Columns;
 use crate::clock::Timestamp;
@@ -17,6 +17,7 @@ pub struct Sieve {
     from: Vec<i64>,
     until: Vec<i64>,
     class: Vec<u8>,
+    lengths: Vec<u32>,
 }
 
 impl Sieve {
@@ -24,6 +25,7 @@ impl Sieve {
         self.from.push(columns.valid_from.as_micros());
         self.until.push(columns.expires_at.map_or(i64::MAX, Timestamp::as_micros));
         self.class.push(class(columns.kind, columns.sensitivity));
+        self.lengths.push(columns.terms);
     }
 
     pub(super) fn end(&mut self, slot: usize) {
@@ -48,8 +50,20 @@ impl Sieve {
         (allowed, count)
     }
 
+    /// Whether a slot counts in the statistics of a caller with that clearance: those of what is in force and may
+    /// be read, whatever else is filtered.
+    pub fn counts(&self, slot: usize, clearance: Sensitivity) -> bool {
+        let class = self.class[slot];
+        class & ENDED == 0 && class & ((1 << KIND_BITS) - 1) <= clearance as u8
+    }
+
+    /// How many terms a slot's record has.
+    pub fn length(&self, slot: usize) -> u32 {
+        self.lengths[slot]
+    }
+
     pub(super) fn bytes(&self) -> usize {
-        self.class.len() * 17
+        self.class.len() * 21
     }
 }
 

@@ -139,10 +139,11 @@ impl Sketch {
         self.offsets = order.iter().map(|row| self.offsets[*row]).collect();
     }
 
-    /// The rows that may be among the `wanted` nearest of those allowed, in ascending order, each with its
-    /// score; all rows that were scored are among them.
+    /// The rows that may be among the `wanted` best of those allowed, in ascending order, each with its cosine; all
+    /// rows that were compared are among them.
     ///
-    /// `score` appends for each of the rows that it is told, ascending, a cosine that is good enough to tell
+    /// `worth` says what a row with a cosine is worth: the cosine itself where nearness alone counts. It may not
+    /// fall where the cosine rises, nor rise faster. `score` appends for each of the rows that it is told, ascending, a cosine that is good enough to tell
     /// which are near, such as that of the rounded vectors. It is asked up to three times. There are never fewer
     /// than `wanted` while so many rows are allowed, and the nearest by estimate are always among them.
     ///
@@ -154,21 +155,26 @@ impl Sketch {
         query: &[f32],
         wanted: usize,
         allowed: impl Fn(usize) -> bool + Sync,
+        worth: impl Fn(usize, f32) -> f32 + Sync,
         mut score: impl FnMut(&[u32], &mut Vec<f32>),
     ) -> Vec<(u32, f32)> {
-        let estimates = self.estimates(query, allowed);
+        let estimates = self.estimates(query, allowed, &worth);
+        let bar_of = |rows: &[u32], scores: &[f32]| {
+            let worths = rows.iter().zip(scores).map(|(row, score)| worth(*row as usize, *score));
+            bar_of(wanted, worths.collect())
+        };
         let mut rows = estimates.best(wanted.max(FIRST).max(2 * wanted.min(FIRST)));
         let mut scores = Vec::with_capacity(2 * rows.len());
         score(&rows, &mut scores);
         if rows.len() >= wanted && wanted > 0 {
-            let mut left = estimates.reaching(bar_of(wanted, &scores), &rows);
+            let mut left = estimates.reaching(bar_of(&rows, &scores), &rows);
             // The likeliest of many raise the bar for the rest.
             if left.len() > 2 * THEN {
                 let rest = split_greatest(&mut left, THEN);
                 let then = ascending(left);
                 score(&then, &mut scores);
                 rows.extend(then);
-                let bar = bar_of(wanted, &scores) - estimates.base;
+                let bar = bar_of(&rows, &scores);
                 left = rest.into_iter().filter(|(most, _)| *most > bar).collect();
             }
             split_greatest(&mut left, LAST.max(self.rows() / LAST_SHARE));
@@ -181,8 +187,13 @@ impl Sketch {
         all
     }
 
-    /// Estimates the cosine of every row that is allowed.
-    fn estimates(&self, query: &[f32], allowed: impl Fn(usize) -> bool + Sync) -> Estimates<'_> {
+    /// Estimates what every row that is allowed is worth.
+    fn estimates(
+        &self,
+        query: &[f32],
+        allowed: impl Fn(usize) -> bool + Sync,
+        worth: &(impl Fn(usize, f32) -> f32 + Sync),
+    ) -> Estimates<'_> {
         let rest = self.beyond_centre(query);
         let length = dot_f32(&rest, &rest).sqrt();
         let bits = BitQuery::new(&rest);
@@ -203,7 +214,8 @@ impl Sketch {
             for (row, value) in values.iter_mut().enumerate() {
                 // No branch: a scattered filter would make it an expensive one.
                 let keep = u32::from(allowed(from + row)).wrapping_neg();
-                *value = f32::from_bits(value.to_bits() & keep | NONE.to_bits() & !keep);
+                let worth = worth(from + row, *value + base);
+                *value = f32::from_bits(worth.to_bits() & keep | NONE.to_bits() & !keep);
             }
         };
         if values.len() >= PARALLEL_ROWS {
@@ -212,7 +224,7 @@ impl Sketch {
             values.chunks_mut(RUN * BLOCK_ROWS).enumerate().for_each(run);
         }
         let deviation = (self.variance / self.rows().max(1) as f64).sqrt() as f32;
-        Estimates { level, values, base, factors: &self.factors, margin: DEVIATIONS * deviation * length }
+        Estimates { level, values, factors: &self.factors, margin: DEVIATIONS * deviation * length }
     }
 
     /// What there is of a vector beyond the centre, rotated.
@@ -225,15 +237,13 @@ impl Sketch {
     }
 }
 
-/// An estimated cosine of every row.
+/// What every row is worth by its estimated cosine.
 struct Estimates<'s> {
     level: Level,
-    /// The estimates without what they have in common; [`NONE`] for rows that are not allowed.
+    /// [`NONE`] for rows that are not allowed.
     values: Vec<f32>,
-    /// What all estimates have in common.
-    base: f32,
     factors: &'s [f32],
-    /// How far a row's cosine may lie above its estimate, as a multiple of its factor.
+    /// How far a row's cosine, and so its worth, may lie above the estimate, as a multiple of its factor.
     margin: f32,
 }
 
@@ -257,10 +267,8 @@ impl Estimates<'_> {
         ascending(best)
     }
 
-    /// The rows, but for `known` ones, whose cosine may be greater than `bar`, and what it may be at most, without
-    /// what all have in common.
+    /// The rows, but for `known` ones, that may be worth more than `bar`, and what each may be worth at most.
     fn reaching(&self, bar: f32, known: &[u32]) -> Vec<(f32, u32)> {
-        let bar = bar - self.base;
         let mut found: Vec<(f32, u32)> = Vec::new();
         for (first, values, factors) in self.blocks() {
             if !any_above_at(self.level, values, factors, self.margin, bar) {
@@ -295,9 +303,8 @@ fn split_greatest(rows: &mut Vec<(f32, u32)>, most: usize) -> Vec<(f32, u32)> {
     rows.split_off(most)
 }
 
-/// The score of the last of the `wanted` greatest; there are that many.
-fn bar_of(wanted: usize, scores: &[f32]) -> f32 {
-    let mut scores = scores.to_vec();
+/// The last of the `wanted` greatest; there are that many.
+fn bar_of(wanted: usize, mut scores: Vec<f32>) -> f32 {
     *scores.select_nth_unstable_by(wanted - 1, |a, b| b.total_cmp(a)).1
 }
 
@@ -344,11 +351,17 @@ mod tests {
         allowed: impl Fn(usize) -> bool + Sync,
     ) -> (Vec<(u32, f32)>, usize) {
         let mut scored = 0;
-        let mut found = sketch.nearest(query, wanted, allowed, |picked, scores| {
-            assert!(picked.is_sorted());
-            scored += picked.len();
-            scores.extend(picked.iter().map(|row| dot_f32(query, &rows[*row as usize * DIMS..][..DIMS])));
-        });
+        let mut found = sketch.nearest(
+            query,
+            wanted,
+            allowed,
+            |_, cosine| cosine,
+            |picked, scores| {
+                assert!(picked.is_sorted());
+                scored += picked.len();
+                scores.extend(picked.iter().map(|row| dot_f32(query, &rows[*row as usize * DIMS..][..DIMS])));
+            },
+        );
         assert!(found.is_sorted_by(|a, b| a.0 < b.0) && found.len() == scored, "each row once, ascending");
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         (found, scored)
@@ -385,12 +398,10 @@ mod tests {
         let sketch = Sketch::of(DIMS, &rows);
         let (mut squares, mut count) = (0.0, 0.0);
         for query in vectors(5, 20).chunks_exact(DIMS) {
-            let estimates = sketch.estimates(query, |_| true);
+            let estimates = sketch.estimates(query, |_| true, &|_, cosine| cosine);
             for (row, vector) in rows.chunks_exact(DIMS).enumerate() {
                 let deviation = estimates.margin / DEVIATIONS * estimates.factors[row];
-                squares +=
-                    f64::from((estimates.values[row] + estimates.base - dot_f32(query, vector)) / deviation)
-                        .powi(2);
+                squares += f64::from((estimates.values[row] - dot_f32(query, vector)) / deviation).powi(2);
                 count += 1.0;
             }
         }
@@ -411,7 +422,11 @@ mod tests {
                 assert!(found.iter().all(|(row, _)| allowed(*row as usize)));
             }
         }
-        assert!(Sketch::new(vec![0.0; DIMS]).nearest(query, 10, |_| true, |_, _| ()).is_empty());
+        assert!(
+            Sketch::new(vec![0.0; DIMS])
+                .nearest(query, 10, |_| true, |_, cosine| cosine, |_, _| ())
+                .is_empty()
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use super::Looked;
 use super::plan::{Ground, Region};
 use super::{Mode, Query};
-use crate::index::block::{Asked, How, NONE, Seen};
+use crate::gate::policy::RecallPolicy;
+use crate::index::block::{Asked, How, NONE, Seen, Worth};
 use crate::index::bm25::{self, Collection};
 use crate::index::{Entry, hash_of_words, subject_words, words};
 
@@ -44,8 +45,8 @@ impl Found {
     }
 }
 
-/// Runs the searches; of very many vectors at least the `wanted` nearest are found.
-pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], wanted: usize) -> Found {
+/// Runs the searches. Of very many vectors those are looked at that may be among the candidates.
+pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], policy: &RecallPolicy) -> Found {
     let by_words = query.mode != Mode::Vector || ground.asked.vector.is_none();
     let terms = if by_words { terms } else { &[] };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
@@ -54,7 +55,7 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], wanted: u
         Found { by_words, keyword, subject, cosine: Vec::new(), slack: Vec::new(), looked: Vec::new() };
     // After the words: what they have found is looked at, whatever it means.
     for (number, region) in ground.regions.iter().enumerate() {
-        let seen = nearest(ground, region, &found.keyword[number], &found.subject[number], wanted);
+        let seen = nearest(ground, region, &found.keyword[number], &found.subject[number], policy);
         found.looked.push(Looked {
             how: seen.how.code(),
             rows: region.partition.vectors().map_or(0, |block| block.owners().len() as u64),
@@ -67,13 +68,25 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], wanted: u
     found
 }
 
-fn nearest(ground: &Ground, region: &Region, words: &[f32], named: &[bool], wanted: usize) -> Seen {
+fn nearest(ground: &Ground, region: &Region, words: &[f32], named: &[bool], policy: &RecallPolicy) -> Seen {
     let (Some(query), Some(block)) = (&ground.asked.vector, region.partition.vectors()) else {
         let cosines = vec![NONE; region.partition.entries().len()];
         return Seen { cosines, slack: 0.0, how: How::Nothing, compared: 0 };
     };
     let (allowed, allowed_count) = (&region.allowed, region.allowed_count);
-    block.search(&Asked { query, allowed, allowed_count, wanted, words, named })
+    let (calibration, weights) = (ground.asked.calibration, &policy.weights);
+    // What a part contributes, in cosines: the scale on which that of the meaning is measured.
+    let in_cosines = |weight: f64| {
+        (weight / weights.semantic.max(f64::EPSILON)) as f32 * (calibration.related - calibration.unrelated)
+    };
+    let worth = Worth {
+        from: calibration.unrelated,
+        upto: calibration.related,
+        words: in_cosines(weights.keyword),
+        name: in_cosines(weights.subject),
+    };
+    let wanted = policy.candidates;
+    block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth })
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the
@@ -85,26 +98,23 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
     let collection = partitions.fold(Collection::default(), |sum, partition| sum.with(&partition));
     let lengths = collection.lengths();
     let mut possible = 0.0;
-    let mut found: Vec<(usize, u32, u16)> = Vec::new();
     for term in terms {
         let key = words::key(term.as_bytes());
-        found.clear();
-        for (number, region) in ground.regions.iter().enumerate() {
-            let entries = region.partition.entries();
-            let counts = |slot: u32| {
-                let entry = &entries[slot as usize];
-                entry.in_force && entry.columns.sensitivity <= ground.clearance
-            };
-            let postings = region.partition.words().postings(key).filter(|(slot, _)| counts(*slot));
-            found.extend(postings.map(|(slot, count)| (number, slot, count)));
-        }
-        let weight = collection.weight(found.len() as u64);
+        let of_region = |region: &Region| {
+            let sieve = region.partition.sieve();
+            let counts = |(slot, _): &(u32, u16)| sieve.counts(*slot as usize, ground.clearance);
+            region.partition.words().postings(key).filter(counts).count() as u64
+        };
+        let weight = collection.weight(ground.regions.iter().map(of_region).sum());
         possible += weight;
-        for (region, slot, count) in &found {
-            let (here, slot) = (&ground.regions[*region], *slot as usize);
-            if here.allowed[slot] {
-                let length = here.partition.entries()[slot].columns.terms;
-                scores[*region][slot] += (weight * lengths.saturation(u32::from(*count), length)) as f32;
+        for (region, scores) in ground.regions.iter().zip(&mut scores) {
+            let sieve = region.partition.sieve();
+            for (slot, count) in region.partition.words().postings(key) {
+                let slot = slot as usize;
+                if region.allowed[slot] {
+                    scores[slot] +=
+                        (weight * lengths.saturation(u32::from(count), sieve.length(slot))) as f32;
+                }
             }
         }
     }

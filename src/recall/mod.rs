@@ -77,7 +77,7 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     if let Some(reason) = ground.nothing() {
         return Ok(Recalled::empty(reason, query).with_plan(ground.into_plan(query, Vec::new())));
     }
-    let found = gather::gather(&ground, query, &terms, sources.policy.recall.candidates);
+    let found = gather::gather(&ground, query, &terms, &sources.policy.recall);
     let gathered = Instant::now();
     let ranking = score::rank(sources, &ground, &found);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;

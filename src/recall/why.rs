@@ -50,7 +50,7 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
             return Ok(Why::LeftOut(obstacle, None));
         }
     }
-    let found = gather::gather(&ground, query, &query_terms(&query.text), sources.policy.recall.candidates);
+    let found = gather::gather(&ground, query, &query_terms(&query.text), &sources.policy.recall);
     let mut ranking = score::rank(sources, &ground, &found);
     let mut scored = None;
     while let Some(next) = ranking.next(&snapshot)? {

@@ -1,6 +1,9 @@
 //! Between rows and records: how a record is read whole, and the checksum that proves it unchanged.
 //! The only place that knows which column holds which field.
 
+use std::fmt::{self, Arguments};
+use std::io::Write;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::number::row_of;
@@ -149,42 +152,64 @@ fn derived_from(connection: &Connection, doc: DocId) -> Result<Vec<RecordId>> {
 /// A digest over everything in a record that never changes: all but its state, its end, and the
 /// evidence, which may grow.
 pub(super) fn checksum(record: &Record) -> [u8; 16] {
-    let mut hasher = blake3::Hasher::new();
-    let mut put = |text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
+    // Laid out in one piece and hashed at once: this is done for every record that is read.
+    let mut bytes: Vec<u8> = Vec::with_capacity(512 + record.content.len());
+    let mut put = |field: Arguments<'_>| {
+        let start = bytes.len();
+        bytes.extend([0; 8]);
+        write!(bytes, "{field}").expect("writing to memory does not fail");
+        let length = (bytes.len() - start - 8) as u64;
+        bytes[start..start + 8].copy_from_slice(&length.to_le_bytes());
     };
     let n = &record.namespace;
-    let optional = |text: Option<&str>| text.map_or_else(String::new, |text| format!("={text}"));
-    put(record.record_id.as_str());
-    put(record.memory_id.as_str());
-    put(n.tenant());
-    put(&optional(n.user_part()));
-    put(&optional(n.project_part()));
-    put(&optional(n.agent_part()));
-    put(&format!("{} {} {} {}", record.version, record.kind, record.form, record.cardinality));
-    put(&format!("{} {} {}", record.authority, record.sensitivity, record.lifetime));
-    put(&format!("{:?} {:?} {}", record.confidence, record.importance, record.reverify_before_effect));
-    let expires = record.expires_at.map_or_else(String::new, |at| at.as_micros().to_string());
-    let times =
-        [record.observed_at, record.valid_from, record.recorded_at].map(|at| at.as_micros().to_string());
-    put(&format!("{} {expires}", times.join(" ")));
-    put(&optional(record.supersedes.as_ref().map(RecordId::as_str)));
-    put(&optional(record.subject.as_deref()));
-    put(&record.content);
-    put(&encode_metadata(&record.metadata));
-    let episode = record.episode.as_ref();
-    put(&episode.map_or_else(String::new, |episode| format!("{} {}", episode.position, episode.session)));
-    put(&optional(record.write_reason.as_deref()));
-    put(&optional(record.read_trigger.as_deref()));
-    put(&optional(record.revision_path.as_deref()));
+    put(format_args!("{}", record.record_id));
+    put(format_args!("{}", record.memory_id));
+    put(format_args!("{}", n.tenant()));
+    for part in [n.user_part(), n.project_part(), n.agent_part()] {
+        put(format_args!("{}", Optional(part)));
+    }
+    put(format_args!("{} {} {} {}", record.version, record.kind, record.form, record.cardinality));
+    put(format_args!("{} {} {}", record.authority, record.sensitivity, record.lifetime));
+    put(format_args!("{:?} {:?} {}", record.confidence, record.importance, record.reverify_before_effect));
+    let (observed, from) = (record.observed_at.as_micros(), record.valid_from.as_micros());
+    let recorded = record.recorded_at.as_micros();
+    match record.expires_at {
+        Some(expires) => put(format_args!("{observed} {from} {recorded} {}", expires.as_micros())),
+        None => put(format_args!("{observed} {from} {recorded} ")),
+    }
+    put(format_args!("{}", Optional(record.supersedes.as_ref().map(RecordId::as_str))));
+    put(format_args!("{}", Optional(record.subject.as_deref())));
+    put(format_args!("{}", record.content));
+    put(format_args!("{}", encode_metadata(&record.metadata)));
+    match &record.episode {
+        Some(episode) => put(format_args!("{} {}", episode.position, episode.session)),
+        None => put(format_args!("")),
+    }
+    put(format_args!("{}", Optional(record.write_reason.as_deref())));
+    put(format_args!("{}", Optional(record.read_trigger.as_deref())));
+    put(format_args!("{}", Optional(record.revision_path.as_deref())));
     let mut digest = [0; 16];
-    hasher.finalize_xof().fill(&mut digest);
+    digest.copy_from_slice(&blake3::hash(&bytes).as_bytes()[..16]);
     digest
+}
+
+/// A text that may be absent, so that absent and empty differ.
+struct Optional<'t>(Option<&'t str>);
+
+impl fmt::Display for Optional<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(text) => write!(f, "={text}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Metadata as flat JSON.
 pub(super) fn encode_metadata(metadata: &Metadata) -> String {
+    if metadata.is_empty() {
+        return "{}".to_owned();
+    }
     let value = |value: &MetaValue| match value {
         MetaValue::Null => serde_json::Value::Null,
         MetaValue::Bool(flag) => (*flag).into(),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use recordari::{Candidate, Cardinality, Episode, HashingEmbedder, Mode, Policy, Principal, Query};
+use recordari::{
+    Candidate, Cardinality, Compare, Episode, Filter, HashingEmbedder, Kind, MetaValue, Mode, Policy,
+    Principal, Query, Recalled,
+};
 
 use crate::world::{World, by, comparable, contents, someone};
 
@@ -154,4 +157,63 @@ fn rounded_vectors_give_the_answers_of_the_full_ones() {
             assert_eq!(comparable(&near), comparable(&full), "{mode} {text}");
         }
     }
+}
+
+#[test]
+fn every_plan_of_a_large_namespace_gives_the_answers_of_the_exact_one() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    const PLACES: [&str; 9] =
+        ["harbour", "quarry", "orchard", "mill", "ferry", "market", "tower", "bridge", "garden"];
+    let said = |number: u64| {
+        let mixed = number.wrapping_mul(2_654_435_761);
+        let (place, thing) = (PLACES[(mixed % 9) as usize], mixed / 9 % 997);
+        let text =
+            format!("{place} keeps crate {thing} for customer {} since {}", mixed % 1013, 1900 + mixed % 90);
+        let kind = if number == 17 { Kind::Procedural } else { Kind::Semantic };
+        let metadata = [("group".to_owned(), MetaValue::Number((number % 40) as f64))].into();
+        Candidate { kind, metadata, ..world.said(None, &text, &format!("log-{}", number % 30)) }
+    };
+    let all: Vec<Candidate> = (0..10_000).map(said).collect();
+    for part in all.chunks(2_500) {
+        world.memory().remember_all(&mei, part).unwrap();
+    }
+    let group = |number: f64| Filter::Meta("group".into(), Compare::Less, MetaValue::Number(number));
+    let filters = [
+        (Filter::Kind(Kind::Procedural), "scan"),
+        (group(1.0), "scan"),
+        (group(20.0), "scan"),
+        (group(30.0), "sketch"),
+        (Filter::All(Vec::new()), "sketch"),
+    ];
+    let mut hows = std::collections::BTreeSet::new();
+    let texts = [
+        "crate 12 in the harbour",
+        "customer 77",
+        "who keeps crate 5 since 1977?",
+        "moorings and anchors",
+        "bridge",
+    ];
+    for (filter, expected) in &filters {
+        for text in texts {
+            for mode in [Mode::Hybrid, Mode::Vector] {
+                let asked = Query { mode, filter: filter.clone(), limit: Some(10), ..Query::new(text) };
+                let exact = Query { exact: true, ..asked.clone() };
+                let (near, full) = (world.recall(&mei, &asked), world.recall(&mei, &exact));
+                let scores = |answer: &Recalled| {
+                    answer
+                        .hits
+                        .iter()
+                        .map(|hit| (hit.record.record_id.clone(), hit.score))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(scores(&near), scores(&full), "{mode} {text} {expected}");
+                assert_eq!((near.plan.vectors[0].how, full.plan.vectors[0].how), (*expected, "exact"));
+                hows.insert(near.plan.vectors[0].how);
+                let looked = near.plan.vectors[0];
+                assert!(looked.compared <= looked.rows && looked.rows == 10_000, "{looked:?}");
+            }
+        }
+    }
+    assert_eq!(hows.len(), 2);
 }
