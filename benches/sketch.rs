@@ -72,6 +72,8 @@ fn main() {
         );
     });
     group.finish();
+    #[cfg(feature = "graph")]
+    graph::measure(&mut criterion, &rows, &on, &off);
     criterion.final_summary();
 }
 
@@ -140,4 +142,51 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let length = dot_f32(&vector, &vector).sqrt();
     vector.iter_mut().for_each(|number| *number /= length);
     vector
+}
+
+/// The same for a graph, on as many rows as it takes in within a minute.
+#[cfg(feature = "graph")]
+mod graph {
+    use std::time::Instant;
+
+    use criterion::{BatchSize, Criterion};
+    use recordari::index::graph::{Go, Graph};
+    use recordari::simd::dot_f32;
+
+    use super::{DIMS, QUERIES, WANTED};
+
+    const ROWS: usize = 20_000;
+    const BREADTHS: [usize; 3] = [64, 256, 1024];
+
+    pub fn measure(criterion: &mut Criterion, rows: &[f32], on: &[Vec<f32>], off: &[Vec<f32>]) {
+        let rows: Vec<(u32, &[f32])> = (0u32..).zip(rows[..ROWS * DIMS].chunks_exact(DIMS)).collect();
+        let mut graph = Graph::new("bench", DIMS, ROWS);
+        let started = Instant::now();
+        graph.insert(&rows, |_| Go::On);
+        println!("graph: {:.0} rows a second in", ROWS as f64 / started.elapsed().as_secs_f64());
+        let mut group = criterion.benchmark_group("nearest of 20,000");
+        for breadth in BREADTHS {
+            for (name, queries) in [("on", on), ("off", off)] {
+                let found: usize = queries.iter().map(|query| found(&graph, &rows, query, breadth)).sum();
+                let share = found as f64 / (WANTED * queries.len()) as f64;
+                println!("graph, breadth {breadth}, {name} topic: {share:.4} of the ten nearest found");
+                let mut next = (0..QUERIES).cycle();
+                group.bench_function(format!("graph, breadth {breadth}, {name} topic"), |bench| {
+                    let query = || &queries[next.next().expect("a cycle has no end")];
+                    let search = |query: &Vec<f32>| graph.nearest(query, WANTED, breadth, None);
+                    bench.iter_batched(query, search, BatchSize::SmallInput);
+                });
+            }
+        }
+        group.finish();
+    }
+
+    fn found(graph: &Graph, rows: &[(u32, &[f32])], query: &[f32], breadth: usize) -> usize {
+        let mut exact: Vec<(f32, u32)> =
+            rows.iter().map(|(number, vector)| (dot_f32(query, vector), *number)).collect();
+        exact.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let nearest = graph.nearest(query, WANTED, breadth, None);
+        let is_found = |number: u32| nearest.iter().any(|(found, _)| *found == number);
+        exact[..WANTED].iter().filter(|(_, number)| is_found(*number)).count()
+    }
 }

@@ -7,6 +7,8 @@
 
 pub mod block;
 pub mod bm25;
+#[cfg(feature = "graph")]
+pub mod graph;
 pub mod keyword;
 mod partition;
 mod sieve;
