@@ -32,7 +32,7 @@ impl DocId {
 }
 
 /// The number under which the store knows a namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespaceId(pub u32);
 
 impl NamespaceId {

@@ -47,6 +47,8 @@ pub struct Added {
 pub struct Partition {
     at: Seq,
     members: Arc<Vec<NamespaceId>>,
+    /// No namespace up to this one is a member that is missing here.
+    newest: NamespaceId,
     entries: Arc<Vec<Entry>>,
     sieve: Arc<Sieve>,
     dead: usize,
@@ -81,6 +83,7 @@ impl Partition {
         Partition {
             subjects: entries.iter().any(|entry| entry.subject != 0),
             at,
+            newest: members.last().copied().unwrap_or(NamespaceId(0)),
             members: Arc::new(members),
             entries: Arc::new(entries),
             sieve: Arc::new(sieve),
@@ -101,6 +104,16 @@ impl Partition {
     /// The namespaces that it is made of, ascending.
     pub fn members(&self) -> &[NamespaceId] {
         &self.members
+    }
+
+    /// The namespace up to which it is known that no member is missing.
+    pub fn newest(&self) -> NamespaceId {
+        self.newest
+    }
+
+    /// Notes that no member is missing up to that namespace.
+    pub fn knows_upto(&mut self, newest: NamespaceId) {
+        self.newest = self.newest.max(newest);
     }
 
     /// The records, in the order of documents. A position in this slice is a slot; some are out of force.

@@ -19,6 +19,8 @@ use crate::trust::Sensitivity;
 const BYTES_MAX: usize = 1 << 30;
 /// After so many changes a partition is loaded anew instead of followed.
 const CHANGES_MAX: usize = 5000;
+/// A wide partition looks through so many changes anywhere for its own: a hundred take as long as following one.
+const LOOKED_THROUGH: usize = 200_000;
 
 /// What is searched as one.
 #[derive(Clone, Copy, Debug)]
@@ -289,25 +291,27 @@ impl Source<'_> {
 
     /// What was written since a partition's moment; none when it is better loaded anew: too much was, or in a
     /// namespace that it does not have yet.
-    fn since(&self, partition: &Partition) -> Result<Option<Vec<Change>>> {
-        let members = partition.members();
-        let changes = self.changes(partition.at(), CHANGES_MAX + 1)?;
-        if changes.len() > CHANGES_MAX {
-            return Ok(None);
-        }
+    fn since(&self, partition: &mut Partition) -> Result<Option<Vec<Change>>> {
+        let most = match self.area {
+            Area::Own(_) => CHANGES_MAX,
+            Area::Below(_) => LOOKED_THROUGH,
+        };
+        let changes = self.changes(partition.at(), most + 1)?;
         // Namespaces are numbered as they come, so a new one has a higher number than all before.
-        let newest = members.last().copied().unwrap_or(NamespaceId(0));
-        let may_be_new = changes.iter().any(|change| change.namespace > newest);
-        if may_be_new && self.members()? != members {
+        let newest = changes.iter().map(|change| change.namespace).max().unwrap_or(NamespaceId(0));
+        if changes.len() > most || newest > partition.newest() && self.members()? != partition.members() {
             return Ok(None);
         }
+        partition.knows_upto(newest);
+        let members = partition.members();
         let is_here = |change: &Change| members.binary_search(&change.namespace).is_ok();
-        Ok(Some(changes.into_iter().filter(is_here).collect()))
+        let here: Vec<Change> = changes.into_iter().filter(is_here).collect();
+        Ok((here.len() <= CHANGES_MAX).then_some(here))
     }
 
     /// Follows what was written since; loads anew when that is too much.
     fn follow(&self, mut partition: Partition) -> Result<Partition> {
-        let Some(changes) = self.since(&partition)? else {
+        let Some(changes) = self.since(&mut partition)? else {
             return self.load();
         };
         let removed: BTreeSet<DocId> = changes.iter().filter_map(|change| change.removed).collect();

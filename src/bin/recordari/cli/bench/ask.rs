@@ -60,6 +60,13 @@ impl<'d> Stores<'d> {
     }
 }
 
+/// Asks one question by words and meaning, as its caller.
+pub fn once(memory: &Memory, given: &Given, data: &Data, question: &Question) -> Result<Recalled> {
+    given.query(data.query_vector(question));
+    let query = Query { limit: Some(LIMIT), ..Query::new(question.keywords.join(" ")) };
+    memory.recall(&caller_of(question)?, &query)
+}
+
 fn caller(filter: &Filter) -> Result<Principal> {
     let caller = load::principal(&filter.tenant, filter.user.as_deref(), filter.project.as_deref())?;
     Ok(if filter.project.is_some() { caller } else { caller.with_reach(Reach::Below) })

@@ -28,6 +28,26 @@ pub fn pin(cpus: &str) -> Result<()> {
     pin_to(&cores).map_err(|()| wrong())
 }
 
+/// The cores that are not in this list, as such a list; none if none are left, and for an empty list, which
+/// stands for all, where there is more than one core to share.
+pub fn other_cores(cpus: &str) -> Result<Option<String>> {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus.is_empty() {
+        return Ok((all > 1).then(String::new));
+    }
+    let taken: Vec<&str> = cpus.split(',').map(str::trim).collect();
+    let others: Vec<String> =
+        (0..online()).map(|core| core.to_string()).filter(|core| !taken.contains(&core.as_str())).collect();
+    Ok((!others.is_empty()).then(|| others.join(",")))
+}
+
+/// How many cores the machine has, whatever this process is held to.
+fn online() -> usize {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let last = text.trim().rsplit(['-', ',']).next().and_then(|core| core.parse::<usize>().ok());
+    last.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |last| last + 1)
+}
+
 #[cfg(target_os = "linux")]
 fn pin_to(cores: &[usize]) -> std::result::Result<(), ()> {
     let mut set = rustix::thread::CpuSet::new();

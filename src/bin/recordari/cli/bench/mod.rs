@@ -2,6 +2,7 @@
 //! other; and the reports of it as tables and plots. Reads arguments, and sees what is to be measured.
 
 mod ask;
+mod beside;
 mod data;
 mod given;
 mod growth;

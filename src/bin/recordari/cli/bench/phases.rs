@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::Failure;
 use super::data::Data;
 use super::report::OURS;
-use super::{Arguments, ask, load, machine};
+use super::{Arguments, ask, beside, load, machine};
 
 /// The policy of the measurement: the defaults, but for what would answer another question than the truth
 /// that the workload comes with. Scores follow the vectors and the words alone, and no kind is held back.
@@ -78,6 +78,8 @@ pub fn measure(folder: &Path, n: u64, arguments: &Arguments, work: &Path) -> Res
     result["query"] = phase("query", folder, arguments, work)?;
     machine::evict(work);
     result["reopen"] = phase("reopen", folder, arguments, work)?;
+    // Last, since it writes what the others do not expect.
+    result["beside_writer"] = phase("beside", folder, arguments, work)?;
     result["loadavg_end"] = machine::load();
     Ok(result)
 }
@@ -114,6 +116,8 @@ pub fn run(name: &str, folder: &Path, arguments: &Arguments, work: &Path) -> Res
         "build" => load::build(&data, work, arguments.batch)?,
         "query" => ask::query(&data, work, arguments)?,
         "reopen" => ask::reopen(&data, work)?,
+        "beside" => beside::measure(&data, folder, work, arguments)?,
+        "write" => beside::write(&data, work, arguments.batch)?,
         _ => return Err(Failure::usage("there is no such phase")),
     };
     found["calib_ms"] = json!(calib);

@@ -43,6 +43,15 @@ pub fn print(report: &Report, out: &mut Out) -> Result<(), Failure> {
         number("query.deletes_per_s", 0),
         report.wrongs()
     ))?;
+    let beside = |path: &str| report.number(&format!("beside_writer.{path}"));
+    if let (Some(alone), Some(both)) = (beside("quiet.p99_ms"), beside("beside.p99_ms")) {
+        out.line(format!(
+            "  beside         a writer of {} a second, small scopes: p99 {} ms, alone {} ms",
+            decimals(beside("writer.a_second"), 0),
+            decimals(Some(both), 2),
+            decimals(Some(alone), 2)
+        ))?;
+    }
     out.line("")?;
     out.line("  recall, ms            CPU p50    p95    p99   wall p50    p99  recall@10  off topic  scope")?;
     for (class, mode) in asked(report) {
