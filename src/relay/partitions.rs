@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
-use crate::index::keyword::{self, View};
+use crate::index::keyword::View;
 use crate::index::words::{self, Words};
 use crate::index::{Added, Entry, Partition, VectorBlock, subject_hash};
 use crate::namespace::Namespace;
 use crate::store::{ModelRow, Place, Snapshot};
 use crate::text::terms;
-use crate::trust::Sensitivity;
 
 /// How many bytes of partitions are kept. Beyond it the least recently used are dropped; the ones of the
 /// running recall stay whatever they take.
@@ -234,12 +233,9 @@ impl Source<'_> {
 
     fn indexed(&self, members: &[NamespaceId], mut each: impl FnMut(u64, DocId, u16)) -> Result<()> {
         for member in members {
-            for class in Sensitivity::ALL {
-                let partition = keyword::Partition { namespace: member.0, class: *class as u8 };
-                self.view.words_of(partition, |term, doc, count| {
-                    each(words::key(term), DocId(doc), clamped(count));
-                })?;
-            }
+            self.view.words_of(member.0, |term, doc, count| {
+                each(words::key(term), DocId(doc), clamped(count));
+            })?;
         }
         Ok(())
     }

@@ -38,6 +38,13 @@ impl Partition {
         (from, until)
     }
 
+    /// The same for all partitions of a namespace, whose keys follow one another.
+    pub(super) fn range_of_namespace(namespace: u32) -> (Vec<u8>, Vec<u8>) {
+        let (from, _) = Partition { namespace, class: 0 }.range();
+        let (_, until) = Partition { namespace, class: u8::MAX }.range();
+        (from, until)
+    }
+
     /// Takes a key apart again; None when it was not made by [`Partition::key`].
     pub(super) fn split(key: &[u8]) -> Option<(Partition, &[u8])> {
         let (prefix, term) = key.split_at_checked(WIDTH)?;
@@ -71,6 +78,18 @@ mod tests {
         assert!(key(1, 255) < key(2, 0));
         assert!(key(127, 3) < key(128, 0));
         assert!(key(5, 127) < key(5, 128));
+    }
+
+    #[test]
+    fn a_range_of_a_namespace_holds_all_its_partitions_and_no_others() {
+        for namespace in [0, 1, 127, 70_000, u32::MAX] {
+            let (from, until) = Partition::range_of_namespace(namespace);
+            for class in [0, 2, u8::MAX] {
+                let key = |namespace| Partition { namespace, class }.key("term").into_bytes();
+                assert!((&from..&until).contains(&&key(namespace)));
+                assert!(!(&from..&until).contains(&&key(namespace ^ 1)));
+            }
+        }
     }
 
     #[test]

@@ -74,10 +74,10 @@ impl View {
         self.state.payload.generation
     }
 
-    /// Gives every term of a partition with id and frequency of each document that holds it, in no order that
-    /// means anything. Removed documents are not among them.
-    pub fn words_of(&self, partition: Partition, mut each: impl FnMut(&[u8], u64, u32)) -> Result<()> {
-        let (from, until) = partition.range();
+    /// Gives every term of a namespace, in all its partitions, with id and frequency of each document that holds
+    /// it, in no order that means anything. Removed documents are not among them.
+    pub fn words_of(&self, namespace: u32, mut each: impl FnMut(&[u8], u64, u32)) -> Result<()> {
+        let (from, until) = Partition::range_of_namespace(namespace);
         for segment in self.segments() {
             contained(|| segment.postings_between((&from, &until), from.len(), &mut each))?;
         }

@@ -106,7 +106,7 @@ fn every_flipped_bit_of_the_description_is_survived() {
         let Opened { index, .. } = KeywordIndex::open(folder.path()).unwrap();
         let view = index.view();
         assert!(view.watermark() == 0 || view.watermark() == 4, "byte {at}");
-        let _ = view.words_of(HOME, |_, _, _| {});
+        let _ = view.words_of(HOME.namespace, |_, _, _| {});
         let _ = view.documents();
         let _ = view.for_each_term(|_, _| {});
     }
@@ -182,7 +182,7 @@ fn damage_under_an_open_writer_is_an_error_and_no_end() {
                 let mut file = fs::OpenOptions::new().write(true).open(file).unwrap();
                 std::io::Write::write_all(&mut file, &vec![byte; length.saturating_sub(120).max(1)]).unwrap();
             }
-            let _ = index.view().words_of(HOME, |_, _, _| {});
+            let _ = index.view().words_of(HOME.namespace, |_, _, _| {});
             let _ = index.view().documents();
             let _ = index.view().for_each_term(|_, _| {});
             writer.apply([Entry::Remove { doc: 5 }]).unwrap();

@@ -29,7 +29,7 @@ fn open(folder: &Path) -> KeywordIndex {
 /// Documents and frequencies, by document.
 fn postings(view: &View, partition: Partition, term: &str) -> BTreeMap<u64, u32> {
     let mut found = BTreeMap::new();
-    view.words_of(partition, |word, doc, frequency| {
+    view.words_of(partition.namespace, |word, doc, frequency| {
         if word == term.as_bytes() {
             assert_eq!(found.insert(doc, frequency), None, "a document came twice");
         }
