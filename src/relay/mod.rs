@@ -32,7 +32,7 @@ const BATCH: usize = 8192;
 /// as much for one record as for hundreds, and what is committed in small pieces is merged again and again.
 /// Until then whoever loads a partition takes its own waiting records from the store's texts, which costs about
 /// 20 microseconds each.
-const BACKLOG_SHARE: u64 = 8;
+const BACKLOG_SHARE: u64 = 4;
 const BACKLOG_BOUNDS: (u64, u64) = (512, 16_384);
 /// How long cleaning up waits for another process to let go before it reports what is left.
 const PATIENCE: Duration = Duration::from_secs(3);
