@@ -1,0 +1,96 @@
+//! What a recall costs follows what the caller may see, not what the store holds.
+//!
+//! `RECORDARI_SCALE` says how many records the large store gets, for example 1000000.
+
+use std::time::Instant;
+
+use recordari::{Candidate, Mode, Principal, Query};
+
+use crate::world::{World, someone};
+
+/// How many records the namespace holds that is asked.
+const OWN: usize = 200;
+const SMALL: usize = 2_000;
+const LARGE: usize = 40_000;
+/// How much longer the median may be in the large store.
+const FACTOR: f64 = 1.5;
+/// How often a measurement is repeated: what other programs do to it goes by.
+const TRIES: usize = 4;
+const WORDS: [&str; 24] = [
+    "the", "harbour", "keeps", "a", "ledger", "of", "every", "crate", "that", "comes", "with", "ferry",
+    "from", "orchard", "and", "market", "for", "customer", "since", "spring", "in", "tower", "by", "quarry",
+];
+
+fn text(number: usize) -> String {
+    let word = |shift: u32| WORDS[number.wrapping_mul(2_654_435_761).rotate_right(shift) % WORDS.len()];
+    let words: Vec<&str> = (0..12).map(|place| word(place * 5)).collect();
+    format!("{} number {number}", words.join(" "))
+}
+
+/// A store of that many records in namespaces of all sizes, one of them the caller's.
+fn store(all: usize) -> (World, Principal) {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    // Neighbours of the same tenant and others: the few have much, the many have little.
+    let neighbour = |number: usize| {
+        let tenant = ["acme", "globex", "initech"][number % 3];
+        someone(tenant, &format!("user{}", (number * number) % (all / 40).max(1)), None)
+    };
+    let own: std::collections::BTreeSet<usize> = (0..OWN).map(|number| number * (all / OWN)).collect();
+    let mut number = 0;
+    while number < all {
+        let batch: Vec<(Principal, Candidate)> = (number..all.min(number + 4_000))
+            .map(|number| {
+                let who = if own.contains(&number) { mei.clone() } else { neighbour(number) };
+                (who, world.said(None, &text(number), &format!("log-{}", number % 50)))
+            })
+            .collect();
+        number += batch.len();
+        let together: Vec<(&Principal, &Candidate)> =
+            batch.iter().map(|(who, candidate)| (who, candidate)).collect();
+        world.memory().remember_together(&together).unwrap();
+    }
+    world.drain();
+    assert_eq!(world.listed(&mei).len(), OWN);
+    (world, mei)
+}
+
+fn questions() -> Vec<Query> {
+    let long = WORDS.repeat(3).join(" ");
+    let texts = (0..60).map(|number| text(number * 7)).chain([long]);
+    texts
+        .flat_map(|text| Mode::ALL.iter().map(move |mode| Query { mode: *mode, ..Query::new(&text) }))
+        .collect()
+}
+
+/// The medians of both, asked in turn, in microseconds.
+fn medians(worlds: [&World; 2], who: &Principal) -> [f64; 2] {
+    let mut took = [Vec::new(), Vec::new()];
+    for query in questions() {
+        for (world, took) in worlds.iter().zip(&mut took) {
+            let started = Instant::now();
+            world.recall(who, &query);
+            took.push(started.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    took.map(|mut took| {
+        took.sort_by(f64::total_cmp);
+        took[took.len() / 2]
+    })
+}
+
+#[test]
+fn a_small_namespace_costs_the_same_in_a_large_store() {
+    let large = std::env::var("RECORDARI_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(LARGE);
+    let ((few, mei), (many, _)) = (store(SMALL), store(large));
+    let mut ratios = Vec::new();
+    for _ in 0..TRIES {
+        let [small, large] = medians([&few, &many], &mei);
+        println!("{small:.0} µs among {SMALL}, {large:.0} µs among many");
+        ratios.push(large / small);
+        if ratios.last().is_some_and(|ratio| *ratio <= FACTOR) {
+            return;
+        }
+    }
+    panic!("{ratios:?}");
+}
