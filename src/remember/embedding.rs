@@ -9,8 +9,8 @@ use crate::store::{Standing, Vectors};
 /// How many records are embedded between two commits.
 const BATCH: usize = 64;
 
-/// Embeds the next of what came after the write `upto` and waits for a vector of the model in use. Tells up
-/// to which write nothing waits any more; none while something may.
+/// Embeds the next of what waits for a vector of the model in use, unless nothing was written since `upto`. Tells
+/// up to which write nothing waits any more; none while something may.
 pub fn embed_waiting(sources: Sources<'_>, upto: Seq) -> Result<Option<Seq>> {
     let Some(embedder) = sources.embedder else { return Ok(None) };
     let snapshot = sources.store.snapshot()?;
@@ -28,7 +28,7 @@ pub fn embed_waiting(sources: Sources<'_>, upto: Seq) -> Result<Option<Seq>> {
             .write(sources.now, |writing| writing.model(&info.name, &info.fingerprint, info.dims))?,
         Standing::Coming(_) => return Ok(None),
     };
-    let batch = snapshot.pending_since(&model, upto, BATCH)?;
+    let batch = snapshot.pending(&model, DocId(0), BATCH)?;
     drop(snapshot);
     let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
     if texts.is_empty() {

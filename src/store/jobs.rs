@@ -117,7 +117,7 @@ impl Writing<'_> {
     pub fn finish_jobs(&self, seq: Seq) -> Result<()> {
         self.connection()
             .prepare_cached(
-                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2 WHERE state <> ?1 AND seq <= ?3",
+                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2 WHERE state <> 'completed' AND seq <= ?3",
             )?
             .execute(params![JobState::Completed.code(), self.now.as_micros(), seq.0 as i64])?;
         Ok(())

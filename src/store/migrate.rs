@@ -65,6 +65,7 @@ pub(super) fn from_1(connection: &Connection) -> Result<()> {
          INSERT INTO idempotency_keys (namespace, key, body, outcome, record, at)
              SELECT k.namespace, k.key, k.body, k.outcome, r.namespace << 36 | r.id, k.at FROM old_idempotency_keys k
              JOIN old_records r ON r.id = k.record;
+         CREATE INDEX deletion_jobs_open ON deletion_jobs (seq) WHERE state <> 'completed';
          DROP TABLE first_evidence;",
     )?;
     for table in RESHAPED {

@@ -9,7 +9,7 @@ use super::events::Event;
 use super::number::{doc_of, row_of, rows_of};
 use super::rows;
 use super::writing::Writing;
-use crate::change::{DocId, NamespaceId, Seq};
+use crate::change::{DocId, NamespaceId};
 use crate::error::{Error, Result};
 use crate::simd::packed_len;
 use crate::trust::Sensitivity;
@@ -176,17 +176,6 @@ impl Snapshot<'_> {
             }
         })?;
         let rows = statement.query_map(params![model.id.0, row_of(after), limit as i64], |row| row.get(0))?;
-        self.with_texts(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// The same for records that came into force, or lost their vectors, after a write.
-    pub fn pending_since(&self, model: &ModelRow, after: Seq, limit: usize) -> Result<Vec<(DocId, String)>> {
-        debug_assert!(model.in_use, "nothing waits for a model that is not in use");
-        let mut statement = self.connection().prepare_cached(
-            "SELECT DISTINCT r.id FROM events e JOIN records r ON r.id = (e.namespace << 36) | e.added
-             WHERE e.seq > ?1 AND r.state IN ('current', 'held') AND r.vectors IS NULL ORDER BY r.id LIMIT ?2",
-        )?;
-        let rows = statement.query_map([after.0 as i64, limit as i64], |row| row.get(0))?;
         self.with_texts(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -201,6 +201,7 @@ CREATE TABLE deletion_jobs (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX deletion_jobs_by_request ON deletion_jobs (namespace, request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX deletion_jobs_by_target ON deletion_jobs (namespace, target);
+CREATE INDEX deletion_jobs_open ON deletion_jobs (seq) WHERE state <> 'completed';
 
 -- Which models made vectors. One of them is in use; another is being changed over to.
 CREATE TABLE models (
