@@ -16,10 +16,12 @@ use crate::text::terms;
 /// How many bytes of partitions are kept. Beyond it the least recently used are dropped; the ones of the
 /// running recall stay whatever they take.
 const BYTES_MAX: usize = 1 << 30;
-/// After so many changes a partition is loaded anew instead of followed.
+/// After so many new records a partition is loaded anew instead of followed.
 const CHANGES_MAX: usize = 5000;
-/// A wide partition looks through so many changes anywhere for its own: a hundred take as long as following one.
+/// So many changes are looked through: a hundred take as long as taking in one record. Of a small namespace no
+/// more than this many for each record, since loading it takes less.
 const LOOKED_THROUGH: usize = 200_000;
+const LOOKED_THROUGH_EACH: usize = 4;
 
 /// What is searched as one.
 #[derive(Clone, Copy, Debug)]
@@ -289,7 +291,9 @@ impl Source<'_> {
     /// namespace that it does not have yet.
     fn since(&self, partition: &mut Partition) -> Result<Option<Vec<Change>>> {
         let most = match self.area {
-            Area::Own(_) => CHANGES_MAX,
+            Area::Own(_) => {
+                (partition.entries().len() * LOOKED_THROUGH_EACH).clamp(CHANGES_MAX, LOOKED_THROUGH)
+            }
             Area::Below(_) => LOOKED_THROUGH,
         };
         let changes = self.changes(partition.at(), most + 1)?;
@@ -302,7 +306,8 @@ impl Source<'_> {
         let members = partition.members();
         let is_here = |change: &Change| members.binary_search(&change.namespace).is_ok();
         let here: Vec<Change> = changes.into_iter().filter(is_here).collect();
-        Ok((here.len() <= CHANGES_MAX).then_some(here))
+        let came = here.iter().filter(|change| change.added.is_some()).count();
+        Ok((came <= CHANGES_MAX).then_some(here))
     }
 
     /// Follows what was written since; loads anew when that is too much.
