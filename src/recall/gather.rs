@@ -53,7 +53,7 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], policy: &
     let (keyword, subject) = (keyword(ground, terms), subjects(ground, query));
     let mut found =
         Found { by_words, keyword, subject, cosine: Vec::new(), slack: Vec::new(), looked: Vec::new() };
-    // After the words: what they have found is looked at, whatever it means.
+    // After the words: what they are worth decides with which vectors are looked at.
     for (number, region) in ground.regions.iter().enumerate() {
         let seen = nearest(ground, region, &found.keyword[number], &found.subject[number], policy);
         found.looked.push(Looked {

@@ -225,9 +225,6 @@ impl Relay {
     /// Applies everything, then rewrites the index so that no file holds a term of what was removed,
     /// and waits for every process to let go of the files that did.
     pub fn purge(&self, store: &Store) -> Result<Purged> {
-        if !self.clear_beside()? {
-            return Ok(Purged::Busy);
-        }
         let deadline = Instant::now() + PATIENCE;
         let mut writer = loop {
             match Writer::open(&self.folder)? {
@@ -236,6 +233,10 @@ impl Relay {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
+        // Behind the writer's lock, under which a rebuild moves its files into place.
+        if !self.clear_beside()? {
+            return Ok(Purged::Busy);
+        }
         self.apply(store, &self.folder, &mut writer, &mut |_, _| {})?;
         let generation = writer.purge()?;
         make_private(&self.folder)?;
