@@ -57,7 +57,10 @@ impl Timestamp {
 
     /// The day in UTC, as `2026-03-01`.
     pub fn date(self) -> String {
-        self.to_string().chars().take_while(|c| *c != 'T').collect()
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(at) => jiff::tz::Offset::UTC.to_datetime(at).date().to_string(),
+            Err(_) => self.to_string(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Candidates and records as JSON: the shape in which they are imported, exported, queued and answered.
 //! Refuses what it does not know, by name; guesses nothing.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::clock::Timestamp;
@@ -148,14 +149,32 @@ pub fn record_to_json(record: &Record) -> Value {
 
 /// Writes a namespace: an object with the parts that it has.
 pub fn namespace_to_json(namespace: &Namespace) -> Value {
+    let named = parts(namespace).map(|(name, part)| (name.to_owned(), Value::from(part)));
+    Value::Object(named.collect())
+}
+
+/// The same where it is written straight to text.
+pub(crate) struct NamespaceText<'n>(pub &'n Namespace);
+
+impl Serialize for NamespaceText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(parts(self.0))
+    }
+}
+
+/// A namespace as JSON text.
+pub(crate) fn namespace_to_text(namespace: &Namespace) -> String {
+    serde_json::to_string(&NamespaceText(namespace)).expect("strings can be written")
+}
+
+fn parts(namespace: &Namespace) -> impl Iterator<Item = (&'static str, &str)> {
     let parts = [
         ("tenant", Some(namespace.tenant())),
         ("user", namespace.user_part()),
         ("project", namespace.project_part()),
         ("agent", namespace.agent_part()),
     ];
-    let named = parts.into_iter().filter_map(|(name, part)| Some((name.to_owned(), Value::from(part?))));
-    Value::Object(named.collect())
+    parts.into_iter().filter_map(|(name, part)| Some((name, part?)))
 }
 
 /// Reads a namespace: an object with a tenant, and optionally user, project and agent.

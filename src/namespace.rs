@@ -2,6 +2,7 @@
 //! A write names one namespace, a read names one scope; they are never interchangeable.
 
 use std::fmt;
+use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -27,10 +28,11 @@ pub const PART_BYTES_MAX: usize = 200;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace {
-    tenant: String,
-    user: Option<String>,
-    project: Option<String>,
-    agent: Option<String>,
+    // Shared: every record that is read has one, and most have the same.
+    tenant: Arc<str>,
+    user: Option<Arc<str>>,
+    project: Option<Arc<str>>,
+    agent: Option<Arc<str>>,
 }
 
 impl Namespace {
@@ -39,7 +41,12 @@ impl Namespace {
     /// # Errors
     /// `Invalid` when it is empty, longer than 200 bytes, or holds control characters.
     pub fn new(tenant: impl Into<String>) -> Result<Namespace> {
-        Ok(Namespace { tenant: part("tenant", tenant.into())?, user: None, project: None, agent: None })
+        Ok(Namespace {
+            tenant: part("tenant", &Into::<String>::into(tenant))?,
+            user: None,
+            project: None,
+            agent: None,
+        })
     }
 
     /// Narrows to one user.
@@ -47,19 +54,19 @@ impl Namespace {
     /// # Errors
     /// As [`Namespace::new`].
     pub fn user(mut self, user: impl Into<String>) -> Result<Namespace> {
-        self.user = Some(part("user", user.into())?);
+        self.user = Some(part("user", &Into::<String>::into(user))?);
         Ok(self)
     }
 
     /// Narrows to one project; errors as [`Namespace::new`].
     pub fn project(mut self, project: impl Into<String>) -> Result<Namespace> {
-        self.project = Some(part("project", project.into())?);
+        self.project = Some(part("project", &Into::<String>::into(project))?);
         Ok(self)
     }
 
     /// Narrows to one agent; errors as [`Namespace::new`].
     pub fn agent(mut self, agent: impl Into<String>) -> Result<Namespace> {
-        self.agent = Some(part("agent", agent.into())?);
+        self.agent = Some(part("agent", &Into::<String>::into(agent))?);
         Ok(self)
     }
 
@@ -71,21 +78,22 @@ impl Namespace {
         agent: Option<&str>,
     ) -> Result<Namespace> {
         Ok(Namespace {
-            tenant: part("tenant", tenant.to_owned())?,
-            user: user.map(|user| part("user", user.to_owned())).transpose()?,
-            project: project.map(|project| part("project", project.to_owned())).transpose()?,
-            agent: agent.map(|agent| part("agent", agent.to_owned())).transpose()?,
+            tenant: part("tenant", tenant)?,
+            user: user.map(|user| part("user", user)).transpose()?,
+            project: project.map(|project| part("project", project)).transpose()?,
+            agent: agent.map(|agent| part("agent", agent)).transpose()?,
         })
     }
 
     /// A namespace whose parts were checked before they were stored.
     pub(crate) fn stored(
-        tenant: String,
-        user: Option<String>,
-        project: Option<String>,
-        agent: Option<String>,
+        tenant: &str,
+        user: Option<&str>,
+        project: Option<&str>,
+        agent: Option<&str>,
     ) -> Namespace {
-        Namespace { tenant, user, project, agent }
+        let [user, project, agent] = [user, project, agent].map(|part| part.map(Arc::from));
+        Namespace { tenant: Arc::from(tenant), user, project, agent }
     }
 
     /// The tenant.
@@ -115,7 +123,7 @@ impl Namespace {
 
     /// Whether what lives here is seen by everyone who sees `other`, and by others too.
     pub fn is_wider_than(&self, other: &Namespace) -> bool {
-        let covers = |wide: &Option<String>, narrow: &Option<String>| wide.is_none() || wide == narrow;
+        let covers = |wide: &Option<Arc<str>>, narrow: &Option<Arc<str>>| wide.is_none() || wide == narrow;
         self != other
             && self.tenant == other.tenant
             && covers(&self.user, &other.user)
@@ -187,9 +195,18 @@ impl Principal {
         Principal { authority, ..self }
     }
 
-    /// What this caller may see.
+    /// The namespaces that this caller may see.
     pub fn scope(&self) -> Scope {
         Scope::of(&self.namespace, self.reach)
+    }
+
+    /// Whether a record that lives in `namespace` may be seen: in its own, a wider one, or a narrower one if
+    /// the reach is that far.
+    pub fn sees(&self, namespace: &Namespace) -> bool {
+        let own = &self.namespace;
+        namespace == own
+            || namespace.is_wider_than(own)
+            || self.reach == Reach::Below && own.is_wider_than(namespace)
     }
 }
 
@@ -204,7 +221,7 @@ pub struct Scope {
 
 impl Scope {
     fn of(namespace: &Namespace, reach: Reach) -> Scope {
-        let own_or_none = |part: &Option<String>| match part {
+        let own_or_none = |part: &Option<Arc<str>>| match part {
             Some(part) => vec![Some(part.clone()), None],
             None => vec![None],
         };
@@ -236,22 +253,17 @@ impl Scope {
             Reach::Below => self.named.first(),
         }
     }
-
-    /// Whether a record that lives in `namespace` may be seen.
-    pub fn sees(&self, namespace: &Namespace) -> bool {
-        self.named.contains(namespace) || self.root().is_some_and(|root| root.is_wider_than(namespace))
-    }
 }
 
-fn part(field: &'static str, text: String) -> Result<String> {
-    let text = nfc(&text);
+fn part(field: &'static str, text: &str) -> Result<Arc<str>> {
+    let text = nfc(text);
     if text.trim().is_empty() || text.len() > PART_BYTES_MAX {
         return Err(Error::invalid(field, format!("must be 1 to {PART_BYTES_MAX} bytes long")));
     }
     if text.trim() != text || text.chars().any(char::is_control) {
         return Err(Error::invalid(field, "must not hold control characters, nor begin or end with a space"));
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 fn nfc(text: &str) -> String {
@@ -276,8 +288,8 @@ mod tests {
     fn separators_in_a_part_reach_nobody_else() {
         let tricky = Namespace::new("t").unwrap().user("u1&agent_id=a9").unwrap();
         let plain = Namespace::new("t").unwrap().user("u1").unwrap().agent("a9").unwrap();
-        assert!(!Principal::new(tricky.clone()).scope().sees(&plain));
-        assert!(!Principal::new(plain).scope().sees(&tricky));
+        assert!(!Principal::new(tricky.clone()).sees(&plain));
+        assert!(!Principal::new(plain).sees(&tricky));
     }
 
     #[test]
@@ -292,7 +304,7 @@ mod tests {
     #[test]
     fn a_wide_reach_sees_what_is_narrower_and_nothing_beside() {
         let of = |user, project| Namespace::from_parts("t", user, project, None).unwrap();
-        let mei = Principal::new(of(Some("mei"), None)).with_reach(Reach::Below).scope();
+        let mei = Principal::new(of(Some("mei"), None)).with_reach(Reach::Below);
         for seen in [of(Some("mei"), Some("a")), of(Some("mei"), None), of(None, None)] {
             assert!(mei.sees(&seen), "{seen}");
         }
@@ -303,6 +315,6 @@ mod tests {
         {
             assert!(!mei.sees(&unseen), "{unseen}");
         }
-        assert!(!Principal::new(of(Some("mei"), None)).scope().sees(&of(Some("mei"), Some("a"))));
+        assert!(!Principal::new(of(Some("mei"), None)).sees(&of(Some("mei"), Some("a"))));
     }
 }

@@ -279,7 +279,7 @@ fn check(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resul
         Selector::Subject(_) | Selector::Source(_) | Selector::Everything => None,
     };
     let namespace = request.namespace.clone().or(of_memory).unwrap_or_else(|| principal.namespace.clone());
-    if !principal.scope().sees(&namespace) {
+    if !principal.sees(&namespace) {
         return Err(Error::invalid(
             "namespace",
             "must be the caller's own or a wider one of the same tenant",

@@ -8,7 +8,7 @@ use crate::trust::Authority;
 
 /// Refuses a namespace that the caller does not see. The message is the same whether it exists.
 pub(super) fn check(proposal: Proposal<'_>) -> Result<()> {
-    if proposal.principal.scope().sees(proposal.namespace()) {
+    if proposal.principal.sees(proposal.namespace()) {
         return Ok(());
     }
     Err(Error::invalid("namespace", "must be the caller's own or a wider one of the same tenant"))

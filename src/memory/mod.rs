@@ -360,7 +360,7 @@ impl Memory {
     /// The latest traces that this caller made, newest first, at most `limit`.
     pub fn traces(&self, principal: &Principal, limit: usize) -> Result<Vec<TraceSummary>> {
         self.inner.write_traces();
-        self.inner.traces.latest(&crate::json::namespace_to_json(&principal.namespace).to_string(), limit)
+        self.inner.traces.latest(&asker(principal), limit)
     }
 
     /// The trace of that id, if this caller made it.
@@ -499,5 +499,5 @@ impl Memory {
 
 /// The namespace that asks, part by part: printed in one line, two different ones can look alike.
 fn asker(principal: &Principal) -> String {
-    crate::json::namespace_to_json(&principal.namespace).to_string()
+    crate::json::namespace_to_text(&principal.namespace)
 }

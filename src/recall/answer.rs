@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::{Mode, Query};
 use crate::namespace::Namespace;
 use crate::reason::Reason;
@@ -67,7 +69,7 @@ pub struct Hit {
 }
 
 /// How long the steps took, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timings {
     /// Embedding the query.
     pub embed_us: u64,
@@ -78,7 +80,7 @@ pub struct Timings {
 }
 
 /// How the vectors of a namespace, or of all below one, were searched, and the counts from which that followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Looked {
     /// `scan`: every allowed vector was compared by a byte per number; `sketch`: a sketch of a bit per number said
     /// which may be near, those were compared so; `exact`: every allowed one was compared in full; `nothing`:

@@ -1,6 +1,9 @@
 //! What does a model get to read? Short lines under a heading that says what they are, within a budget of
 //! characters. Memory text is data: it can neither end the block nor pose as a part of it.
 
+use std::borrow::Cow;
+use std::fmt::{Arguments, Write};
+
 use super::{Hit, Query, Shown, Sources};
 use crate::gate::secrets;
 use crate::record::{Record, RecordId};
@@ -22,48 +25,67 @@ pub(super) fn project(
     let budget = query.characters.unwrap_or(sources.policy.recall.characters);
     let frame = char_count(HEADING) + char_count(OPEN) + char_count(CLOSE) + 3;
     let mut left = budget.saturating_sub(frame);
-    let (mut lines, mut kept, mut over) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut text, mut kept, mut over) = (format!("{HEADING}\n{OPEN}\n"), Vec::new(), Vec::new());
     for mut hit in hits {
         let content = match sources.memo.of(&hit.record).is_clean {
             true => as_data(&hit.record.content),
-            false => as_data(&redacted(&hit.record.content)),
+            false => Cow::Owned(as_data(&redacted(&hit.record.content)).into_owned()),
         };
-        let forms = [Shown::Full, Shown::Short, Shown::Reference].into_iter().map(|shown| match shown {
-            Shown::Full => (shown, line(&hit, &content)),
-            Shown::Short => (shown, line(&hit, &clip(&content, SHORT_CHARACTERS))),
-            Shown::Reference => (shown, format!("- {}", hit.record.record_id)),
+        let begun = text.len();
+        let fitting = [Shown::Full, Shown::Short, Shown::Reference].into_iter().find_map(|shown| {
+            text.truncate(begun);
+            match shown {
+                Shown::Full => line(&mut text, &hit, &content),
+                Shown::Short => line(&mut text, &hit, &clip(&content, SHORT_CHARACTERS)),
+                Shown::Reference => put(&mut text, format_args!("- {}", hit.record.record_id)),
+            }
+            let characters = char_count(&text[begun..]);
+            (characters < left).then_some((shown, characters))
         });
-        let fitting = forms.into_iter().find(|(_, line)| char_count(line) < left);
         match fitting {
-            Some((shown, line)) => {
-                left -= char_count(&line) + 1;
-                lines.push(line);
+            Some((shown, characters)) => {
+                left -= characters + 1;
+                text.push('\n');
                 hit.shown = shown;
                 kept.push(hit);
             }
-            None => over.push(hit.record.record_id),
+            None => {
+                text.truncate(begun);
+                over.push(hit.record.record_id);
+            }
         }
     }
     if kept.is_empty() {
         return (String::new(), kept, over);
     }
-    (format!("{HEADING}\n{OPEN}\n{}\n{CLOSE}", lines.join("\n")), kept, over)
+    text.push_str(CLOSE);
+    (text, kept, over)
 }
 
-/// One memory on one line: kind, authority, date, text, source.
-fn line(hit: &Hit, content: &str) -> String {
+/// Adds one memory on one line: kind, authority, date, text, source.
+fn line(text: &mut String, hit: &Hit, content: &str) {
     let record = &hit.record;
-    let mut marks =
-        format!("{} {}, {}, {}", record.kind, record.form, record.authority, record.observed_at.date());
+    put(text, format_args!("- [{} {}, {}, ", record.kind, record.form, record.authority));
+    put(text, format_args!("{}", record.observed_at.date()));
     if record.reverify_before_effect {
-        marks.push_str(", verify before acting");
+        text.push_str(", verify before acting");
     }
     if hit.refresh_required {
-        marks.push_str(", contradicted by what is observed now");
+        text.push_str(", contradicted by what is observed now");
     }
-    let subject =
-        record.subject.as_deref().map_or_else(String::new, |subject| format!("{}: ", as_data(subject)));
-    format!("- [{marks}] {subject}{content} ({})", as_data(&source(record)))
+    text.push_str("] ");
+    if let Some(subject) = &record.subject {
+        text.push_str(&as_data(subject));
+        text.push_str(": ");
+    }
+    text.push_str(content);
+    text.push_str(" (");
+    text.push_str(&as_data(&source(record)));
+    text.push(')');
+}
+
+fn put(text: &mut String, more: Arguments<'_>) {
+    text.write_fmt(more).expect("writing to memory does not fail");
 }
 
 fn source(record: &Record) -> String {
@@ -83,7 +105,11 @@ fn redacted(content: &str) -> String {
 
 /// Keeps a text on its line and inside the block: line breaks become a sign, control characters visible,
 /// and the block's own marks lose their brackets.
-fn as_data(text: &str) -> String {
+fn as_data(text: &str) -> Cow<'_, str> {
+    // Most texts are such already.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'<') {
+        return Cow::Borrowed(text);
+    }
     let one_line = text.replace("\r\n", "\n").replace(['\n', '\r', '\u{2028}', '\u{2029}'], " ⏎ ");
     let escaped = escape_control(&one_line);
     let mut plain = String::with_capacity(escaped.len());
@@ -97,7 +123,7 @@ fn as_data(text: &str) -> String {
         rest = &tail[1..];
     }
     plain.push_str(rest);
-    plain
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! What is kept of a recall: ids, reasons, parts, plan and timings. No text of a memory or a query.
 
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-use super::{Hit, Looked, Part, Query, Recalled};
-use crate::json::namespace_to_json;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Hit, Looked, Part, Query, Recalled, Timings};
+use crate::json::NamespaceText;
 use crate::reason::Reason;
 use crate::record::RecordId;
 
@@ -17,7 +19,7 @@ pub fn trace_body(answer: &Recalled, query: &Query, projection_digest: &str) -> 
         query_characters: query.text.chars().count(),
         hits: answer.hits.iter().map(HitLine::of).collect(),
         left_out: answer.left_out.iter().map(LeftOut::of).collect(),
-        plan: plan(answer),
+        plan: PlanLine::of(answer),
         projection_digest,
     };
     serde_json::to_string(&body).expect("strings and numbers can be written")
@@ -32,7 +34,7 @@ struct Body<'a> {
     query_characters: usize,
     hits: Vec<HitLine<'a>>,
     left_out: Vec<LeftOut<'a>>,
-    plan: Value,
+    plan: PlanLine<'a>,
     projection_digest: &'a str,
 }
 
@@ -72,23 +74,46 @@ impl LeftOut<'_> {
 
 /// What was done to answer, as JSON.
 pub fn plan(answer: &Recalled) -> Value {
-    let plan = &answer.plan;
-    let kept_out: serde_json::Map<String, Value> =
-        plan.kept_out.iter().map(|(reason, count)| (reason.code().to_owned(), (*count).into())).collect();
-    json!({
-        "mode": plan.mode.code(),
-        "searches": plan.searches,
-        "vectors": plan.vectors.iter().map(vectors).collect::<Vec<_>>(),
-        "namespaces": plan.namespaces.iter().map(namespace_to_json).collect::<Vec<_>>(),
-        "allowed": plan.allowed,
-        "kept_out": kept_out,
-        "model": plan.model,
-        "policy_version": plan.policy_version,
-        "degraded": plan.degraded.iter().map(|reason| reason.code()).collect::<Vec<_>>(),
-        "timings": { "embed_us": plan.timings.embed_us, "gather_us": plan.timings.gather_us, "rank_us": plan.timings.rank_us },
-    })
+    serde_json::to_value(PlanLine::of(answer)).expect("strings and numbers can be written")
 }
 
-fn vectors(looked: &Looked) -> Value {
-    json!({ "how": looked.how, "rows": looked.rows, "allowed": looked.allowed, "compared": looked.compared })
+#[derive(Serialize)]
+struct PlanLine<'a> {
+    mode: &'static str,
+    searches: &'a [&'static str],
+    vectors: &'a [Looked],
+    namespaces: Vec<NamespaceText<'a>>,
+    allowed: u64,
+    kept_out: KeptOut<'a>,
+    model: Option<&'a str>,
+    policy_version: &'a str,
+    degraded: Vec<&'static str>,
+    timings: Timings,
+}
+
+/// Counts by the words for their reasons.
+struct KeptOut<'a>(&'a BTreeMap<Reason, u64>);
+
+impl Serialize for KeptOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(reason, count)| (reason.code(), count)))
+    }
+}
+
+impl PlanLine<'_> {
+    fn of(answer: &Recalled) -> PlanLine<'_> {
+        let plan = &answer.plan;
+        PlanLine {
+            mode: plan.mode.code(),
+            searches: &plan.searches,
+            vectors: &plan.vectors,
+            namespaces: plan.namespaces.iter().map(NamespaceText).collect(),
+            allowed: plan.allowed,
+            kept_out: KeptOut(&plan.kept_out),
+            model: plan.model.as_deref(),
+            policy_version: &plan.policy_version,
+            degraded: plan.degraded.iter().map(|reason| reason.code()).collect(),
+            timings: plan.timings,
+        }
+    }
 }

@@ -64,7 +64,6 @@ pub(super) fn gather(connection: &Connection, secret: &Secret, proposal: Proposa
 }
 
 fn derived_from(connection: &Connection, proposal: Proposal<'_>) -> Result<Vec<Record>> {
-    let scope = proposal.principal.scope();
     let mut all = Vec::new();
     for id in &proposal.candidate.derived_from {
         let doc: Option<i64> = connection
@@ -73,7 +72,7 @@ fn derived_from(connection: &Connection, proposal: Proposal<'_>) -> Result<Vec<R
             .optional()?;
         let record = doc.map(|doc| rows::record(connection, doc_of(doc))).transpose()?.flatten();
         all.extend(record.filter(|record| {
-            scope.sees(&record.namespace) && record.sensitivity <= proposal.principal.clearance
+            proposal.principal.sees(&record.namespace) && record.sensitivity <= proposal.principal.clearance
         }));
     }
     Ok(all)

@@ -138,7 +138,7 @@ impl Snapshot<'_> {
         };
         let namespace =
             Namespace::from_parts(&tenant, user.as_deref(), project.as_deref(), agent.as_deref())?;
-        if !principal.scope().sees(&namespace) {
+        if !principal.sees(&namespace) {
             return Ok(None);
         }
         Ok(is_readable(self.connection(), row, principal.clearance)?.then_some(namespace))

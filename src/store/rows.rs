@@ -7,39 +7,42 @@ use std::io::Write;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::number::row_of;
-use crate::change::DocId;
+use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::record::{Episode, Evidence, MemoryId, MetaValue, Metadata, Record, RecordId, Source};
 
 const SELECT: &str = "
-    SELECT r.record_id, r.memory_id, n.tenant, n.user, n.project, n.agent, r.version, r.supersedes,
-           r.state, r.kind, r.form, r.cardinality, r.authority, r.sensitivity, r.lifetime,
-           r.confidence, r.importance, r.observed_at, r.valid_from, r.expires_at, r.recorded_at,
-           r.ended_at, r.reverify, r.subject, r.content, r.metadata, r.session, r.position,
-           r.write_reason, r.read_trigger, r.revision_path, r.checksum,
-           r.source, r.locator, r.speaker, r.further, r.derived
-    FROM records r JOIN namespaces n ON n.id = ?2
-    WHERE r.id = ?1 AND r.content IS NOT NULL";
+    SELECT record_id, memory_id, version, supersedes, state, kind, form, cardinality, authority, sensitivity,
+           lifetime, confidence, importance, observed_at, valid_from, expires_at, recorded_at, ended_at,
+           reverify, subject, content, metadata, session, position, write_reason, read_trigger, revision_path,
+           checksum, source, locator, speaker, further, derived
+    FROM records WHERE id = ?1 AND content IS NOT NULL";
 
 /// Reads one record with all it rests on; none when it does not exist or its content was erased.
 /// The checksum is compared, so damaged content is reported and never returned.
 pub(super) fn record(connection: &Connection, doc: DocId) -> Result<Option<Record>> {
+    let namespace = namespace(connection, doc.namespace())?;
+    namespace.map_or(Ok(None), |namespace| record_in(connection, doc, namespace))
+}
+
+/// The same, where the document's namespace is known.
+pub(super) fn record_in(connection: &Connection, doc: DocId, namespace: Namespace) -> Result<Option<Record>> {
     let mut statement = connection.prepare_cached(SELECT)?;
-    let mut rows = statement.query([row_of(doc), i64::from(doc.namespace().0)])?;
+    let mut rows = statement.query([row_of(doc)])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    let mut record = read(row)?;
-    let stored: [u8; 16] = row.get(31)?;
-    if let Some(id) = row.get::<_, Option<String>>(32)? {
-        let source = Source { id, locator: row.get(33)?, speaker: row.get(34)? };
+    let mut record = read(row, namespace)?;
+    let stored: [u8; 16] = row.get(27)?;
+    if let Some(id) = row.get::<_, Option<String>>(28)? {
+        let source = Source { id, locator: row.get(29)?, speaker: row.get(30)? };
         let (observed_at, authority) = (record.observed_at, record.authority);
         record.evidence.push(Evidence { source, observed_at, authority });
     }
-    let (further, derived): (u32, u32) = (row.get(35)?, row.get(36)?);
-    if let Some(before) = row.get::<_, Option<i64>>(7)? {
+    let (further, derived): (u32, u32) = (row.get(31)?, row.get(32)?);
+    if let Some(before) = row.get::<_, Option<i64>>(3)? {
         record.supersedes = id_of(connection, before)?;
     }
     if further > 0 {
@@ -71,44 +74,58 @@ pub(super) fn id_of(connection: &Connection, row: i64) -> Result<Option<RecordId
     Ok(id.map(RecordId::new))
 }
 
-fn read(row: &Row<'_>) -> Result<Record> {
+/// The parts of a namespace, by its number.
+pub(super) fn namespace(connection: &Connection, id: NamespaceId) -> Result<Option<Namespace>> {
+    let mut statement =
+        connection.prepare_cached("SELECT tenant, user, project, agent FROM namespaces WHERE id = ?1")?;
+    let mut rows = statement.query([id.0])?;
+    rows.next()?.map(|row| namespace_from(row)).transpose()
+}
+
+/// A namespace whose parts stand in the first four columns.
+pub(super) fn namespace_from(row: &Row<'_>) -> Result<Namespace> {
+    let part = |column: usize| row.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from);
+    let tenant = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+    Ok(Namespace::stored(tenant, part(1)?, part(2)?, part(3)?))
+}
+
+fn read(row: &Row<'_>, namespace: Namespace) -> Result<Record> {
     let text = |column: usize| row.get::<_, Option<String>>(column);
     let time = |column: usize| -> Result<Option<Timestamp>> {
         row.get::<_, Option<i64>>(column)?.map(Timestamp::from_micros).transpose()
     };
-    let (tenant, user, project, agent) = (row.get::<_, String>(2)?, text(3)?, text(4)?, text(5)?);
-    let session = text(26)?;
+    let session = text(22)?;
     Ok(Record {
         record_id: RecordId::new(row.get::<_, String>(0)?),
         memory_id: MemoryId::new(row.get::<_, String>(1)?),
-        namespace: Namespace::stored(tenant, user, project, agent),
-        version: row.get(6)?,
+        namespace,
+        version: row.get(2)?,
         supersedes: None,
-        state: code(row, 8)?,
-        kind: code(row, 9)?,
-        form: code(row, 10)?,
-        cardinality: code(row, 11)?,
-        authority: code(row, 12)?,
-        sensitivity: code(row, 13)?,
-        lifetime: code(row, 14)?,
-        confidence: row.get(15)?,
-        importance: row.get(16)?,
-        observed_at: present(time(17)?)?,
-        valid_from: present(time(18)?)?,
-        expires_at: time(19)?,
-        recorded_at: present(time(20)?)?,
-        ended_at: time(21)?,
-        reverify_before_effect: row.get(22)?,
-        subject: text(23)?,
-        content: row.get(24)?,
-        metadata: decode_metadata(row.get_ref(25)?.as_str().map_err(rusqlite::Error::from)?)?,
-        episode: match (session, row.get::<_, Option<u32>>(27)?) {
+        state: code(row, 4)?,
+        kind: code(row, 5)?,
+        form: code(row, 6)?,
+        cardinality: code(row, 7)?,
+        authority: code(row, 8)?,
+        sensitivity: code(row, 9)?,
+        lifetime: code(row, 10)?,
+        confidence: row.get(11)?,
+        importance: row.get(12)?,
+        observed_at: present(time(13)?)?,
+        valid_from: present(time(14)?)?,
+        expires_at: time(15)?,
+        recorded_at: present(time(16)?)?,
+        ended_at: time(17)?,
+        reverify_before_effect: row.get(18)?,
+        subject: text(19)?,
+        content: row.get(20)?,
+        metadata: decode_metadata(row.get_ref(21)?.as_str().map_err(rusqlite::Error::from)?)?,
+        episode: match (session, row.get::<_, Option<u32>>(23)?) {
             (Some(session), Some(position)) => Some(Episode { session, position }),
             _ => None,
         },
-        write_reason: text(28)?,
-        read_trigger: text(29)?,
-        revision_path: text(30)?,
+        write_reason: text(24)?,
+        read_trigger: text(25)?,
+        revision_path: text(26)?,
         evidence: Vec::with_capacity(1),
         derived_from: Vec::new(),
     })

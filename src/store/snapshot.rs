@@ -1,5 +1,8 @@
 //! A view of the store at one moment. Content leaves the store through here and nowhere else.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension};
 
 use super::number::{doc_of, row_of, rows_of};
@@ -28,11 +31,13 @@ pub struct Place {
 pub struct Snapshot<'s> {
     store: &'s Store,
     connection: Option<Connection>,
+    /// Those of the records that were read, which are mostly of a few.
+    namespaces: RefCell<HashMap<NamespaceId, Namespace>>,
 }
 
 impl<'s> Snapshot<'s> {
     pub(super) fn begin(store: &'s Store, connection: Connection) -> Result<Snapshot<'s>> {
-        let snapshot = Snapshot { store, connection: Some(connection) };
+        let snapshot = Snapshot { store, connection: Some(connection), namespaces: RefCell::default() };
         // A deferred transaction fixes its view at the first read, which must therefore happen here.
         let connection = snapshot.connection();
         connection.prepare_cached("BEGIN")?.execute([])?;
@@ -72,23 +77,20 @@ impl<'s> Snapshot<'s> {
         // Below a user the index leads to that user's alone.
         let mut statement = self.connection().prepare_cached(match root.user_part() {
             Some(_) => {
-                "SELECT user, project, agent, id, revision FROM namespaces
+                "SELECT tenant, user, project, agent, id, revision FROM namespaces
                  WHERE tenant = ?1 AND ifnull(user, '') = ?2 ORDER BY id"
             }
             None => {
-                "SELECT user, project, agent, id, revision FROM namespaces
+                "SELECT tenant, user, project, agent, id, revision FROM namespaces
                  WHERE tenant = ?1 AND ?2 = '' ORDER BY id"
             }
         })?;
         let mut rows = statement.query([root.tenant(), root.user_part().unwrap_or("")])?;
         let mut places = Vec::new();
         while let Some(row) = rows.next()? {
-            let part = |column: usize| row.get::<_, Option<String>>(column);
-            let (user, project, agent) = (part(0)?, part(1)?, part(2)?);
-            let namespace = Namespace::stored(root.tenant().to_owned(), user, project, agent);
-            if root.is_wider_than(&namespace) {
-                let revision = Seq(row.get::<_, i64>(4)? as u64);
-                places.push(Place { id: NamespaceId(row.get(3)?), namespace, revision });
+            let place = place(row)?;
+            if root.is_wider_than(&place.namespace) {
+                places.push(place);
             }
         }
         Ok(places)
@@ -171,16 +173,28 @@ impl<'s> Snapshot<'s> {
 
     /// Reads one record, whoever asks. Callers check the scope, or use [`Snapshot::resolve`].
     pub(crate) fn record(&self, doc: DocId) -> Result<Option<Record>> {
-        rows::record(self.connection(), doc)
+        let namespace = self.namespace_of_doc(doc)?;
+        namespace.map_or(Ok(None), |namespace| rows::record_in(self.connection(), doc, namespace))
+    }
+
+    fn namespace_of_doc(&self, doc: DocId) -> Result<Option<Namespace>> {
+        let id = doc.namespace();
+        if let Some(known) = self.namespaces.borrow().get(&id) {
+            return Ok(Some(known.clone()));
+        }
+        let found = rows::namespace(self.connection(), id)?;
+        if let Some(namespace) = &found {
+            self.namespaces.borrow_mut().insert(id, namespace.clone());
+        }
+        Ok(found)
     }
 
     /// Reads a record on behalf of a caller: none when it lies outside the scope, above the clearance,
     /// is gone, or does not exist. The caller can't tell which.
     pub fn resolve(&self, doc: DocId, principal: &Principal) -> Result<Option<Record>> {
-        let record = rows::record(self.connection(), doc)?;
-        Ok(record.filter(|record| {
-            principal.scope().sees(&record.namespace) && record.sensitivity <= principal.clearance
-        }))
+        Ok(self
+            .record(doc)?
+            .filter(|record| principal.sees(&record.namespace) && record.sensitivity <= principal.clearance))
     }
 
     /// The id of a document's record; whoever asks.
@@ -246,6 +260,11 @@ impl Drop for Snapshot<'_> {
             self.store.give_back(connection);
         }
     }
+}
+
+fn place(row: &rusqlite::Row<'_>) -> Result<Place> {
+    let revision = Seq(row.get::<_, i64>(5)? as u64);
+    Ok(Place { id: NamespaceId(row.get(4)?), namespace: rows::namespace_from(row)?, revision })
 }
 
 fn columns(row: &rusqlite::Row<'_>) -> Result<Columns> {

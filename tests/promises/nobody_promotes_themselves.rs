@@ -166,7 +166,7 @@ fn a_principal_is_bounded_by_its_scope_in_every_direction() {
         world.say(&who, None, &format!("banner of {place}"), "chat");
         // Whoever is wider does not see what is narrower.
         let visible = world.listed(&who);
-        assert!(visible.iter().all(|record| who.scope().sees(&record.namespace)));
+        assert!(visible.iter().all(|record| who.sees(&record.namespace)));
     }
     assert_eq!(world.listed(&scope).len(), 8);
 }

@@ -11,6 +11,9 @@ use std::process::ExitCode;
 
 use cli::{Cli, Failure, Out};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,

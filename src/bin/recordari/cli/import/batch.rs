@@ -127,7 +127,7 @@ impl<'s> Batch<'s> {
     fn asker(&self, candidate: &Candidate) -> Principal {
         let caller = &self.session.principal;
         match &candidate.namespace {
-            Some(namespace) if self.is_export && caller.scope().sees(namespace) => {
+            Some(namespace) if self.is_export && caller.sees(namespace) => {
                 Principal { namespace: namespace.clone(), ..caller.clone() }
             }
             _ => caller.clone(),
