@@ -5,17 +5,14 @@ mod common;
 
 use std::hint::black_box;
 
-use common::Random;
+use common::vectors::{DIMS, QUERIES, Vectors};
 use criterion::{BatchSize, Throughput};
 use recordari::index::Sketch;
 use recordari::simd::{
     BLOCK_ROWS, BitQuery, BitRows, Level, agreement_at, dot_f32, dot_i8_picked_at, dot_i8_rows_at,
 };
 
-const DIMS: usize = 384;
 const ROWS: usize = 100_000;
-const TOPICS: usize = 500;
-const QUERIES: usize = 64;
 const WANTED: usize = 10;
 
 /// Vectors rounded to bytes, and what a step of each is worth.
@@ -26,14 +23,7 @@ struct Rounded {
 
 fn main() {
     let mut criterion = common::criterion();
-    let mut random = Random(4);
-    let axis = normal(&mut random);
-    let topics: Vec<Vec<f32>> = (0..TOPICS).map(|_| near(&axis, 0.5, &mut random)).collect();
-    let rows: Vec<f32> =
-        (0..ROWS).flat_map(|row| near(&topics[row * 7 % TOPICS], 0.5, &mut random)).collect();
-    let of_topic = |query: usize, random: &mut Random| near(&topics[query * 13 % TOPICS], 0.5, random);
-    let on: Vec<Vec<f32>> = (0..QUERIES).map(|query| of_topic(query, &mut random)).collect();
-    let off: Vec<Vec<f32>> = (0..QUERIES).map(|_| near(&axis, 0.7, &mut random)).collect();
+    let Vectors { axis, rows, on, off } = Vectors::of(ROWS);
     let rounded = Rounded::of(&rows);
     let sketch = Sketch::of(DIMS, &rows);
     for (name, queries) in [("on", &on), ("off", &off)] {
@@ -72,8 +62,6 @@ fn main() {
         );
     });
     group.finish();
-    #[cfg(feature = "graph")]
-    graph::measure(&mut criterion, &rows, &on, &off);
     criterion.final_summary();
 }
 
@@ -125,68 +113,4 @@ fn report(name: &str, rows: &[f32], rounded: &Rounded, sketch: &Sketch, queries:
     }
     let share = found as f64 / (WANTED * queries.len()) as f64;
     println!("{name} topic: {share:.4} of the ten nearest left, {} rows compared", compared / queries.len());
-}
-
-/// A vector of unit length, that far from another in any direction.
-fn near(centre: &[f32], distance: f32, random: &mut Random) -> Vec<f32> {
-    let moved: Vec<f32> =
-        normal(random).iter().zip(centre).map(|(noise, centre)| centre + distance * noise).collect();
-    unit(moved)
-}
-
-fn normal(random: &mut Random) -> Vec<f32> {
-    unit((0..DIMS).map(|_| (0..4).map(|_| random.unit() as f32 - 0.5).sum()).collect())
-}
-
-fn unit(mut vector: Vec<f32>) -> Vec<f32> {
-    let length = dot_f32(&vector, &vector).sqrt();
-    vector.iter_mut().for_each(|number| *number /= length);
-    vector
-}
-
-/// The same for a graph, on as many rows as it takes in within a minute.
-#[cfg(feature = "graph")]
-mod graph {
-    use std::time::Instant;
-
-    use criterion::{BatchSize, Criterion};
-    use recordari::index::graph::{Go, Graph};
-    use recordari::simd::dot_f32;
-
-    use super::{DIMS, QUERIES, WANTED};
-
-    const ROWS: usize = 20_000;
-    const BREADTHS: [usize; 3] = [64, 256, 1024];
-
-    pub fn measure(criterion: &mut Criterion, rows: &[f32], on: &[Vec<f32>], off: &[Vec<f32>]) {
-        let rows: Vec<(u32, &[f32])> = (0u32..).zip(rows[..ROWS * DIMS].chunks_exact(DIMS)).collect();
-        let mut graph = Graph::new("bench", DIMS, ROWS);
-        let started = Instant::now();
-        graph.insert(&rows, |_| Go::On);
-        println!("graph: {:.0} rows a second in", ROWS as f64 / started.elapsed().as_secs_f64());
-        let mut group = criterion.benchmark_group("nearest of 20,000");
-        for breadth in BREADTHS {
-            for (name, queries) in [("on", on), ("off", off)] {
-                let found: usize = queries.iter().map(|query| found(&graph, &rows, query, breadth)).sum();
-                let share = found as f64 / (WANTED * queries.len()) as f64;
-                println!("graph, breadth {breadth}, {name} topic: {share:.4} of the ten nearest found");
-                let mut next = (0..QUERIES).cycle();
-                group.bench_function(format!("graph, breadth {breadth}, {name} topic"), |bench| {
-                    let query = || &queries[next.next().expect("a cycle has no end")];
-                    let search = |query: &Vec<f32>| graph.nearest(query, WANTED, breadth, None);
-                    bench.iter_batched(query, search, BatchSize::SmallInput);
-                });
-            }
-        }
-        group.finish();
-    }
-
-    fn found(graph: &Graph, rows: &[(u32, &[f32])], query: &[f32], breadth: usize) -> usize {
-        let mut exact: Vec<(f32, u32)> =
-            rows.iter().map(|(number, vector)| (dot_f32(query, vector), *number)).collect();
-        exact.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let nearest = graph.nearest(query, WANTED, breadth, None);
-        let is_found = |number: u32| nearest.iter().any(|(found, _)| *found == number);
-        exact[..WANTED].iter().filter(|(_, number)| is_found(*number)).count()
-    }
 }

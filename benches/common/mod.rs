@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each bench uses its part of it")]
 
+pub mod vectors;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,36 +16,14 @@ use recordari::{
     Timestamp,
 };
 
-/// The width of the default model's vectors.
-const DIMS: usize = 384;
+pub use vectors::{DIMS, Random};
+
 /// Topics, words of a topic, and words that every topic shares.
 const TOPICS: u64 = 200;
 const TOPIC_WORDS: u64 = 40;
 const COMMON_WORDS: u64 = 20_000;
 /// How many candidates are remembered in one transaction while a store is filled.
 const BULK: usize = 2048;
-
-/// A pseudo-random sequence (splitmix64, Steele, Lea and Flood 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Small numbers are common and large ones rare, about as words are (Zipf's law).
-    fn zipf(&mut self, below: u64) -> u64 {
-        ((below as f64).powf(self.unit()) as u64).clamp(1, below) - 1
-    }
-}
 
 /// A text of so many words: some of a topic, the rest of everybody's.
 pub fn text(seed: u64, words: usize) -> String {

@@ -42,6 +42,8 @@ pub struct RecallPolicy {
     pub characters: usize,
     pub floor: f64,
     pub candidates: usize,
+    pub graph_from: usize,
+    pub graph_breadth: usize,
     pub near_duplicate: f64,
     pub kind_share: f64,
     pub weights: Weights,
@@ -144,6 +146,18 @@ impl Policy {
             ),
             ("recall.floor must lie between 0 and 1", fraction(recall.floor)),
             ("recall.candidates must lie between 10 and 10000", (10..=10_000).contains(&recall.candidates)),
+            (
+                "recall.graph_from must be 0, or lie between 100 and 100000000",
+                recall.graph_from == 0 || (100..=100_000_000).contains(&recall.graph_from),
+            ),
+            (
+                "recall.graph_from must be 0: this program was built without graphs (cargo feature graph)",
+                recall.graph_from == 0 || cfg!(feature = "graph"),
+            ),
+            (
+                "recall.graph_breadth must lie between 16 and 10000",
+                (16..=10_000).contains(&recall.graph_breadth),
+            ),
             ("recall.near_duplicate must lie between 0 and 1", fraction(recall.near_duplicate)),
             ("recall.kind_share must lie between 0 and 1", fraction(recall.kind_share)),
             ("recall.weights must each lie between 0 and 1", all.iter().all(|weight| fraction(*weight))),
@@ -191,6 +205,15 @@ mod tests {
     }
 
     #[test]
+    fn a_graph_is_asked_for_only_of_a_program_that_has_them() {
+        let asked = Policy::parse("[recall]\ngraph_from = 50_000");
+        match cfg!(feature = "graph") {
+            true => assert_eq!(asked.unwrap().recall.graph_from, 50_000),
+            false => assert!(asked.unwrap_err().to_string().contains("built without graphs")),
+        }
+    }
+
+    #[test]
     fn a_malformed_policy_says_what_is_wrong() {
         let refused = |text: &str| Policy::parse(text).unwrap_err().to_string();
         assert!(refused("[gates\n").contains("line 1"), "{}", refused("[gates\n"));
@@ -198,5 +221,7 @@ mod tests {
         assert!(refused("[gates]\nminimum_confidence = 7").contains("gates.minimum_confidence"));
         assert!(refused("[recall.weights]\nsemantic = 0.9").contains("sum to 1"));
         assert!(refused("[recall]\nlimit = \"many\"").contains("limit"));
+        assert!(refused("[recall]\ngraph_from = 7").contains("recall.graph_from must be 0, or"));
+        assert!(refused("[recall]\ngraph_breadth = 15").contains("recall.graph_breadth must lie between"));
     }
 }

@@ -15,7 +15,7 @@ mod sieve;
 pub mod sketch;
 pub mod words;
 
-pub use block::VectorBlock;
+pub use block::{Beside, Neighbours, VectorBlock};
 pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
 pub use sieve::Sieve;
 pub use sketch::Sketch;

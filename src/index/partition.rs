@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::block::VectorBlock;
+use super::block::{Beside, Neighbours, RowKey, VectorBlock};
 use super::bm25::Collection;
 use super::sieve::Sieve;
 use super::words::{Words, key};
@@ -56,6 +56,8 @@ pub struct Partition {
     totals: [Collection; Sensitivity::ALL.len()],
     words: Arc<Words>,
     vectors: Option<Arc<VectorBlock>>,
+    /// A graph over these.
+    graph: Option<Arc<Beside>>,
     /// How many records in force have none, once the vectors are loaded.
     lacking: usize,
     /// By slot: what has to call a record up.
@@ -91,6 +93,7 @@ impl Partition {
             totals,
             words: Arc::new(words),
             vectors: None,
+            graph: None,
             lacking: 0,
             triggers: Arc::new(triggers),
         }
@@ -158,6 +161,39 @@ impl Partition {
         let in_force = self.entries.iter().enumerate().filter(|(_, entry)| entry.in_force);
         self.lacking = in_force.filter(|(slot, _)| !vectors.has(*slot)).count();
         self.vectors = Some(Arc::new(vectors));
+        self.graph = None;
+    }
+
+    /// The graph over the vectors, if there is one.
+    pub fn graph(&self) -> Option<&Arc<Beside>> {
+        self.graph.as_ref()
+    }
+
+    /// Takes on a graph that was made of these vectors at whatever moment; see [`Beside::of`]. Without vectors
+    /// nothing happens.
+    pub fn set_graph(&mut self, graph: Arc<dyn Neighbours>, version: u64) {
+        if let Some(vectors) = &self.vectors {
+            let doc = |slot: u32| self.entries[slot as usize].columns.doc;
+            self.graph = Some(Arc::new(Beside::of(graph, version, vectors, doc)));
+        }
+    }
+
+    /// Which vector a row is.
+    pub fn key(&self, row: u32) -> Option<RowKey> {
+        let vectors = self.vectors.as_ref()?;
+        let slot = *vectors.owners().get(row as usize)?;
+        Some(RowKey { doc: self.entries[slot as usize].columns.doc, check: vectors.check(row as usize) })
+    }
+
+    /// Lets go of the graph.
+    pub fn drop_graph(&mut self) {
+        self.graph = None;
+    }
+
+    /// Whether a row of the vectors is of a record in force.
+    pub fn is_live(&self, row: u32) -> bool {
+        let owner = self.vectors.as_ref().and_then(|vectors| vectors.owners().get(row as usize));
+        owner.is_some_and(|slot| self.entries[*slot as usize].in_force)
     }
 
     /// Whether any record in force has no vector, so that its words alone can find it.
@@ -230,7 +266,8 @@ impl Partition {
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let vectors = self.vectors.as_ref().map_or(0, |block| block.bytes());
-        self.entries.len() * size_of::<Entry>() + self.sieve.bytes() + self.words.bytes() + vectors
+        let graph = self.graph.as_ref().map_or(0, |beside| beside.bytes());
+        self.entries.len() * size_of::<Entry>() + self.sieve.bytes() + self.words.bytes() + vectors + graph
     }
 }
 

@@ -88,13 +88,11 @@ impl Sketch {
         self.bits.bytes() + (self.factors.len() + self.offsets.len()) * size_of::<f32>()
     }
 
-    /// Whether it is worth asking, when so many of the rows are allowed; otherwise comparing these by their
-    /// rounded vectors takes less.
-    pub fn pays(&self, allowed: usize) -> bool {
+    /// What asking it costs, in rows compared by their bytes; none where it is not to be asked.
+    pub fn cost(&self) -> Option<usize> {
         // Plain instructions take as long for the bits as for the bytes.
-        Level::detect() != Level::SCALAR
-            && self.rows() >= MIN_ROWS
-            && allowed > self.rows() / CHEAPER + FIXED_ROWS
+        let is_quick = Level::detect() != Level::SCALAR && self.rows() >= MIN_ROWS;
+        is_quick.then_some(self.rows() / CHEAPER + FIXED_ROWS)
     }
 
     /// Adds a row.
@@ -458,9 +456,9 @@ mod tests {
     }
 
     #[test]
-    fn few_allowed_rows_are_better_compared_at_once() {
+    fn it_costs_a_share_of_its_rows_and_a_small_one_is_not_asked() {
         let sketch = Sketch::of(4, &Numbers::new(8).floats(4 * 20_000));
-        assert!(sketch.pays(20_000) && sketch.pays(7000) && !sketch.pays(6000) && !sketch.pays(0));
-        assert!(!Sketch::of(4, &[0.5; 400]).pays(100));
+        assert!(sketch.cost().is_none_or(|cost| cost == 6000));
+        assert_eq!(Sketch::of(4, &[0.5; 400]).cost(), None);
     }
 }

@@ -80,11 +80,12 @@ pub struct Timings {
 }
 
 /// How the vectors of a namespace, or of all below one, were searched, and the counts from which that followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looked {
     /// `scan`: every allowed vector was compared by a byte per number; `sketch`: a sketch of a bit per number said
-    /// which may be near, those were compared so; `exact`: every allowed one was compared in full; `nothing`:
-    /// there were none. The nearest are compared in full in any case.
+    /// which may be near, those were compared so; `graph`: a graph said which are near, those and the ones that it
+    /// does not know were compared so; `exact`: every allowed one was compared in full; `nothing`: there were none.
+    /// The nearest are compared in full in any case.
     pub how: &'static str,
     /// How many vectors there are.
     pub rows: u64,
@@ -92,6 +93,12 @@ pub struct Looked {
     pub allowed: u64,
     /// How many vectors were compared.
     pub compared: u64,
+    /// What that was estimated to cost beforehand, in vectors compared by their bytes.
+    pub cost: u64,
+    /// What would have been done otherwise, and its estimate; none where there was no choice.
+    pub instead: Option<(&'static str, u64)>,
+    /// How many vectors a graph has, and how many it does not know; none where none was at hand.
+    pub graph: Option<(u64, u64)>,
 }
 
 /// What was done to answer.

@@ -7,7 +7,7 @@ use super::Looked;
 use super::plan::{Ground, Region};
 use super::{Mode, Query};
 use crate::gate::policy::RecallPolicy;
-use crate::index::block::{Asked, How, NONE, Seen, Worth};
+use crate::index::block::{Asked, Seen, Walk, Worth};
 use crate::index::bm25::{self, Collection};
 use crate::index::{Entry, hash_of_words, subject_words, words};
 
@@ -55,23 +55,45 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], policy: &
         Found { by_words, keyword, subject, cosine: Vec::new(), slack: Vec::new(), looked: Vec::new() };
     // After the words: what they are worth decides with which vectors are looked at.
     for (number, region) in ground.regions.iter().enumerate() {
-        let seen = nearest(ground, region, &found.keyword[number], &found.subject[number], policy);
-        found.looked.push(Looked {
-            how: seen.how.code(),
-            rows: region.partition.vectors().map_or(0, |block| block.owners().len() as u64),
-            allowed: region.allowed_count as u64,
-            compared: seen.compared as u64,
-        });
+        let (words, named) = (&found.keyword[number], &found.subject[number]);
+        let walk = walk(region, query, policy);
+        let seen = nearest(ground, region, words, named, policy, walk);
+        found.looked.push(looked(region, &seen));
         found.cosine.push(seen.cosines);
         found.slack.push(seen.slack);
     }
     found
 }
 
-fn nearest(ground: &Ground, region: &Region, words: &[f32], named: &[bool], policy: &RecallPolicy) -> Seen {
+/// What is told of a search.
+fn looked(region: &Region, seen: &Seen) -> Looked {
+    Looked {
+        how: seen.how.code(),
+        rows: region.partition.vectors().map_or(0, |block| block.owners().len() as u64),
+        allowed: region.allowed_count as u64,
+        compared: seen.compared as u64,
+        cost: seen.cost as u64,
+        instead: seen.instead.map(|(how, cost)| (how.code(), cost as u64)),
+        graph: seen.graph.map(|graph| (graph.rows as u64, graph.tail as u64)),
+    }
+}
+
+/// The graph of a region, if the policy wants it asked. The oracle never asks one.
+fn walk<'r>(region: &'r Region, query: &Query, policy: &RecallPolicy) -> Option<Walk<'r>> {
+    let beside = region.partition.graph().filter(|_| !query.exact && policy.graph_from > 0)?;
+    Some(Walk { beside, breadth: policy.graph_breadth })
+}
+
+fn nearest(
+    ground: &Ground,
+    region: &Region,
+    words: &[f32],
+    named: &[bool],
+    policy: &RecallPolicy,
+    graph: Option<Walk<'_>>,
+) -> Seen {
     let (Some(query), Some(block)) = (&ground.asked.vector, region.partition.vectors()) else {
-        let cosines = vec![NONE; region.partition.entries().len()];
-        return Seen { cosines, slack: 0.0, how: How::Nothing, compared: 0 };
+        return Seen::nothing(region.partition.entries().len());
     };
     let (allowed, allowed_count) = (&region.allowed, region.allowed_count);
     let (calibration, weights) = (ground.asked.calibration, &policy.weights);
@@ -86,7 +108,7 @@ fn nearest(ground: &Ground, region: &Region, words: &[f32], named: &[bool], poli
         name: in_cosines(weights.subject),
     };
     let wanted = policy.candidates;
-    block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth })
+    block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth, graph })
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the

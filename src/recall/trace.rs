@@ -81,7 +81,7 @@ pub fn plan(answer: &Recalled) -> Value {
 struct PlanLine<'a> {
     mode: &'static str,
     searches: &'a [&'static str],
-    vectors: &'a [Looked],
+    vectors: Vec<VectorsLine>,
     namespaces: Vec<NamespaceText<'a>>,
     allowed: u64,
     kept_out: KeptOut<'a>,
@@ -89,6 +89,38 @@ struct PlanLine<'a> {
     policy_version: &'a str,
     degraded: Vec<&'static str>,
     timings: Timings,
+}
+
+#[derive(Serialize)]
+struct VectorsLine {
+    how: &'static str,
+    rows: u64,
+    allowed: u64,
+    compared: u64,
+    cost: u64,
+    instead: Option<Instead>,
+    graph: Option<OfGraph>,
+}
+
+#[derive(Serialize)]
+struct Instead {
+    how: &'static str,
+    cost: u64,
+}
+
+#[derive(Serialize)]
+struct OfGraph {
+    rows: u64,
+    tail: u64,
+}
+
+impl VectorsLine {
+    fn of(looked: &Looked) -> VectorsLine {
+        let Looked { how, rows, allowed, compared, cost, .. } = *looked;
+        let instead = looked.instead.map(|(how, cost)| Instead { how, cost });
+        let graph = looked.graph.map(|(rows, tail)| OfGraph { rows, tail });
+        VectorsLine { how, rows, allowed, compared, cost, instead, graph }
+    }
 }
 
 /// Counts by the words for their reasons.
@@ -106,7 +138,7 @@ impl PlanLine<'_> {
         PlanLine {
             mode: plan.mode.code(),
             searches: &plan.searches,
-            vectors: &plan.vectors,
+            vectors: plan.vectors.iter().map(VectorsLine::of).collect(),
             namespaces: plan.namespaces.iter().map(NamespaceText).collect(),
             allowed: plan.allowed,
             kept_out: KeptOut(&plan.kept_out),

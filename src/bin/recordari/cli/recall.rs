@@ -136,6 +136,14 @@ fn explain(answer: &Recalled, out: &mut Out) -> Result<(), Failure> {
         let rows = show::counted(looked.rows, "vector", "vectors");
         out.line(format!("Of {rows} a sketch left {} to be compared.", looked.compared))?;
     }
+    for looked in plan.vectors.iter().filter(|looked| looked.how == "graph") {
+        let rows = show::counted(looked.rows, "vector", "vectors");
+        let tail = looked.graph.map_or(0, |(_, tail)| tail);
+        out.line(format!(
+            "Of {rows} a graph left {} to be compared, {tail} that it does not know among them.",
+            looked.compared
+        ))?;
+    }
     for (reason, count) in &plan.kept_out {
         out.line(format!("  {count} kept out: {}", show::reason(*reason)))?;
     }

@@ -2,10 +2,16 @@
 //! which of them may be the best: those are compared in full, by what else is kept of them in memory or by
 //! what the store has. Of very many a sketch says first which are worth a look.
 
+mod beside;
+mod plan;
+
 use rayon::prelude::*;
 
 use super::sketch::{MIN_ROWS, Sketch};
 use crate::simd::{Level, Packed, dot_f32, dot_i8_picked_at, dot_i8_rows_at};
+
+pub use beside::{Beside, GraphCounts, Neighbours, RowKey, Stale};
+use plan::{Choice, Counts};
 
 /// Of up to so many rows everything is kept; of more the first byte of each number, since asking the store for
 /// the few that decide takes less than keeping all.
@@ -64,6 +70,31 @@ pub struct Asked<'a> {
     pub named: &'a [bool],
     /// What these are worth beside a cosine.
     pub worth: Worth,
+    /// A graph over the vectors, if one is to be asked where it can be.
+    pub graph: Option<Walk<'a>>,
+}
+
+/// A graph, and how it is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk<'a> {
+    /// The graph.
+    pub beside: &'a Beside,
+    /// How many of the nearest it looks for; more find more.
+    pub breadth: usize,
+}
+
+impl Asked<'_> {
+    /// What words and names add to a slot's nearness.
+    fn more(&self, slot: usize) -> f32 {
+        let named = f32::from(u8::from(self.named[slot]));
+        self.words[slot] * self.worth.words + named * self.worth.name
+    }
+
+    /// What a slot is worth at a cosine. What is found by its words is worth those, however far its meaning lies.
+    fn worth_of(&self, slot: usize, cosine: f32) -> f32 {
+        let (Worth { from, upto, .. }, more) = (self.worth, self.more(slot));
+        if more > 0.0 { cosine.clamp(from, upto) + more } else { cosine.min(upto) }
+    }
 }
 
 /// What decides which vectors are looked at where there are very many: nearness, between two cosines, and what
@@ -91,6 +122,27 @@ pub struct Seen {
     pub how: How,
     /// How many rows were compared by their bytes.
     pub compared: usize,
+    /// What that was estimated to cost before, in rows compared.
+    pub cost: usize,
+    /// What would have been done otherwise, and its cost.
+    pub instead: Option<(How, usize)>,
+    /// What there was of a graph, if one was at hand.
+    pub graph: Option<GraphCounts>,
+}
+
+impl Seen {
+    /// Of nothing.
+    pub fn nothing(slots: usize) -> Seen {
+        Seen {
+            cosines: vec![NONE; slots],
+            slack: 0.0,
+            how: How::Nothing,
+            compared: 0,
+            cost: 0,
+            instead: None,
+            graph: None,
+        }
+    }
 }
 
 /// How the vectors of a block are searched.
@@ -104,6 +156,8 @@ pub enum How {
     Scan,
     /// A sketch said which rows may be near; those were compared by their bytes.
     Sketch,
+    /// A graph said which rows are near; those, and the ones that it does not know, were compared by their bytes.
+    Graph,
 }
 
 impl How {
@@ -114,6 +168,7 @@ impl How {
             How::Exact => "exact",
             How::Scan => "scan",
             How::Sketch => "sketch",
+            How::Graph => "graph",
         }
     }
 }
@@ -283,13 +338,13 @@ impl VectorBlock {
         dot_f32(buffer, query) * self.scales[row]
     }
 
-    /// Looks for the vectors nearest to a query: at all that are allowed, or, of very many, at those that a
-    /// sketch says may be among the nearest, whichever takes less; that follows from how many rows there are and
-    /// how many of them are allowed. At least as many as are wanted, while there are so many.
+    /// Looks for the vectors nearest to a query: at all that are allowed, or at those that a sketch or a graph
+    /// says may be among the nearest; which, follows from how many rows there are, how many of them are allowed
+    /// and how many a graph knows. At least as many as are wanted, while there are so many.
     pub fn search(&self, asked: &Asked<'_>) -> Seen {
-        let nothing = vec![NONE; asked.allowed.len()];
+        let nothing = Seen::nothing(asked.allowed.len());
         if self.dims != asked.query.len() || self.dims == 0 || asked.allowed_count == 0 {
-            return Seen { cosines: nothing, slack: 0.0, how: How::Nothing, compared: 0 };
+            return nothing;
         }
         if let Some(fine) = self.fine.as_ref().filter(|_| self.all_full) {
             let score = |from: usize, out: &mut [f32]| {
@@ -299,23 +354,44 @@ impl VectorBlock {
                 }
             };
             let (cosines, compared) = self.best_of(asked, self.scores(asked.allowed, score));
-            return Seen { cosines, slack: 0.0, how: How::Exact, compared };
+            return Seen { cosines, how: How::Exact, compared, cost: compared, ..nothing };
         }
         let (rounded, step) = rounded_query(asked.query);
         let of_rows = DEVIATIONS * self.error / (self.dims as f32).sqrt();
         // The query's own rounding: half a step in each number, against rows of unit length.
         let slack = of_rows + DEVIATIONS * step / 12f32.sqrt();
         let rounded = Rounded { query: rounded, step };
-        match self.sketch.as_ref().filter(|sketch| sketch.pays(asked.allowed_count)) {
-            Some(sketch) => {
-                let (cosines, compared) = self.by_sketch(sketch, asked, &rounded);
-                Seen { cosines, slack, how: How::Sketch, compared }
+        let graph = asked.graph.map(|walk| (walk, walk.beside.counts(self, asked)));
+        let seen = Seen { slack, graph: graph.map(|(_, counts)| counts), ..nothing };
+        let mut choice = self.choose(asked, graph.map(|(walk, counts)| (counts, self.breadth(walk, asked))));
+        if let Some((walk, counts)) = graph.filter(|_| choice.how == How::Graph) {
+            let breadth = self.breadth(walk, asked);
+            if let Some((cosines, compared)) = self.by_graph(walk.beside, counts, breadth, asked, &rounded) {
+                let Choice { how, cost, instead } = choice;
+                return Seen { cosines, how, compared, cost, instead, ..seen };
             }
-            None => {
-                let (cosines, compared) = self.by_scan(asked, &rounded);
-                Seen { cosines, slack, how: How::Scan, compared }
-            }
+            choice = self.choose(asked, None);
         }
+        let (cosines, compared) = match self.sketch.as_ref().filter(|_| choice.how == How::Sketch) {
+            Some(sketch) => self.by_sketch(sketch, asked, &rounded),
+            None => self.by_scan(asked, &rounded),
+        };
+        Seen { cosines, how: choice.how, compared, cost: choice.cost, instead: choice.instead, ..seen }
+    }
+
+    fn choose(&self, asked: &Asked<'_>, graph: Option<(GraphCounts, usize)>) -> Choice {
+        let sketch = self.sketch.as_ref().and_then(Sketch::cost);
+        plan::choose(Counts { rows: self.owners.len(), allowed: asked.allowed_count, sketch, graph })
+    }
+
+    /// How many rows a graph looks for: at least those that are wanted.
+    fn breadth(&self, walk: Walk<'_>, asked: &Asked<'_>) -> usize {
+        walk.breadth.max(asked.wanted * self.rows_each(asked))
+    }
+
+    /// How many rows a slot has, about.
+    fn rows_each(&self, asked: &Asked<'_>) -> usize {
+        self.owners.len().div_ceil(asked.allowed.len().max(1)).max(1)
     }
 
     fn by_scan(&self, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
@@ -348,14 +424,8 @@ impl VectorBlock {
     fn by_sketch(&self, sketch: &Sketch, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
         let allowed = |row: usize| asked.allowed[self.owners[row] as usize];
         // Several rows may be of one slot.
-        let spare = self.owners.len().div_ceil(asked.allowed.len().max(1)).max(1);
-        let Worth { from, upto, words, name } = asked.worth;
-        let worth = |row: usize, cosine: f32| {
-            let slot = self.owners[row] as usize;
-            let more = asked.words[slot] * words + f32::from(u8::from(asked.named[slot])) * name;
-            // What is found by its words is worth those, however far its meaning lies.
-            if more > 0.0 { cosine.clamp(from, upto) + more } else { cosine.min(upto) }
-        };
+        let spare = self.rows_each(asked);
+        let worth = |row: usize, cosine: f32| asked.worth_of(self.owners[row] as usize, cosine);
         let near = sketch.nearest(asked.query, asked.wanted * spare, allowed, worth, |rows, scores| {
             scores.extend(self.picked(rows, rounded));
         });
@@ -451,180 +521,4 @@ fn permuted<T: Copy>(numbers: &[T], order: &[usize], dims: usize) -> Vec<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::simd::pack;
-
-    const DIMS: usize = 96;
-
-    /// Vectors of unit length that are no regular pattern.
-    fn vectors(count: usize) -> Vec<Vec<f32>> {
-        let mut state = 7u64;
-        let mut number = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / (1 << 24) as f32 - 0.5
-        };
-        (0..count)
-            .map(|_| {
-                let mut vector: Vec<f32> = (0..DIMS).map(|_| number()).collect();
-                let length = dot_f32(&vector, &vector).sqrt();
-                vector.iter_mut().for_each(|x| *x /= length);
-                vector
-            })
-            .collect()
-    }
-
-    fn packed(vector: &[f32]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        pack(vector, &mut bytes);
-        bytes
-    }
-
-    fn block(vectors: &[Vec<f32>], all_full: bool) -> VectorBlock {
-        let mut block = VectorBlock::new(1, DIMS, all_full);
-        vectors.iter().enumerate().for_each(|(slot, vector)| block.push(slot as u32, &packed(vector)));
-        block.settle();
-        block
-    }
-
-    /// A search by meaning alone.
-    fn search(block: &VectorBlock, query: &[f32], allowed: &[bool], wanted: usize) -> Seen {
-        let (words, named) = (vec![0.0; allowed.len()], vec![false; allowed.len()]);
-        let allowed_count = allowed.iter().filter(|allowed| **allowed).count();
-        let worth = Worth { from: 0.0, upto: 1.0, words: 0.5, name: 1.0 };
-        block.search(&Asked { query, allowed, allowed_count, wanted, words: &words, named: &named, worth })
-    }
-
-    #[test]
-    fn many_rows_are_rounded_and_no_cosine_is_off_by_more_than_said() {
-        let all = vectors(FULL_ROWS + 600);
-        let allowed: Vec<bool> = (0..all.len()).map(|slot| slot % 7 != 3).collect();
-        let (full, rounded) = (block(&all, true), block(&all, false));
-        assert!(full.is_full() && !rounded.is_full());
-        assert_eq!(rounded.exact(&all[0], 0), None);
-        for query in vectors(40).iter().skip(30) {
-            let exact = search(&full, query, &allowed, 10);
-            let near = search(&rounded, query, &allowed, 10);
-            assert_eq!((exact.slack, exact.how, near.how), (0.0, How::Exact, How::Scan));
-            let (exact, near, slack) = (exact.cosines, near.cosines, near.slack);
-            assert!(slack > 0.0 && slack < 0.02, "{slack}");
-            for (slot, (exact, near)) in exact.iter().zip(&near).enumerate() {
-                assert_eq!(*exact == NONE, !allowed[slot]);
-                assert!(!allowed[slot] || (exact - near).abs() <= slack, "{slot} {exact} {near} {slack}");
-            }
-        }
-    }
-
-    #[test]
-    fn rows_in_any_order_are_sorted_and_blanked_by_slot() {
-        for count in [6, FULL_ROWS + 6] {
-            let all = vectors(count);
-            let mut block = VectorBlock::new(1, DIMS, false);
-            for slot in (0..count).rev() {
-                block.push(slot as u32, &packed(&all[slot]));
-                block.push(slot as u32, &packed(&all[(slot + 1) % count]));
-            }
-            block.settle();
-            assert!(block.owners().is_sorted() && block.has(5) && !block.has(count));
-            let allowed = vec![true; count];
-            let Seen { cosines: best, slack, .. } = search(&block, &all[5], &allowed, 10);
-            assert!((best[5] - 1.0).abs() <= slack + 1e-5 && (best[4] - 1.0).abs() <= slack + 1e-5);
-            block.blank(&[5]);
-            assert_eq!(search(&block, &all[5], &allowed, 10).cosines[5], 0.0);
-        }
-    }
-
-    #[test]
-    fn what_is_compared_in_full_is_the_same_from_memory_and_from_the_store() {
-        let all = vectors(90);
-        let (some, full) = (block(&all, false), block(&all, true));
-        let allowed = vec![true; all.len()];
-        let query = &vectors(100)[95];
-        let scanned = search(&full, query, &allowed, 10).cosines;
-        let mut buffer = Vec::new();
-        for (slot, vector) in all.iter().enumerate() {
-            let bytes = packed(vector);
-            let stored = Packed::all(&bytes, DIMS).unwrap().next().unwrap();
-            let want = stored.dot(query, &mut buffer);
-            assert_eq!(some.exact(query, slot).unwrap().to_bits(), want.to_bits());
-            assert_eq!(scanned[slot].to_bits(), want.to_bits());
-            assert_eq!(some.first(slot).unwrap(), stored.numbers());
-        }
-        assert_eq!((some.exact(query, 90), some.first(90)), (Some(NONE), None));
-    }
-
-    /// The slots of the ten best cosines.
-    fn ten(cosines: &[f32]) -> Vec<usize> {
-        let mut slots: Vec<usize> = (0..cosines.len()).filter(|slot| cosines[*slot] != NONE).collect();
-        slots.sort_by(|a, b| cosines[*b].total_cmp(&cosines[*a]).then(a.cmp(b)));
-        slots.truncate(10);
-        slots
-    }
-
-    #[test]
-    fn every_plan_finds_what_comparing_all_in_full_finds() {
-        let count = 20_000;
-        let all = vectors(count);
-        let (quick, full) = (block(&all, false), block(&all, true));
-        let mut seen = std::collections::BTreeSet::new();
-        let (mut hits, mut of) = (0, 0);
-        for (number, query) in vectors(count + 18).iter().skip(count).enumerate() {
-            // From one row to all.
-            for every in [count, 5_000, 1_000, 37, 4, 2, 1] {
-                let allowed: Vec<bool> = (0..count).map(|slot| slot % every == number % every).collect();
-                let (exact, found) =
-                    (search(&full, query, &allowed, 60), search(&quick, query, &allowed, 60));
-                seen.insert(found.how.code());
-                let wanted = ten(&exact.cosines);
-                let got = ten(&found.cosines);
-                assert_eq!(wanted.len(), got.len(), "never fewer: {every} {:?}", found.how);
-                assert!(got.iter().all(|slot| allowed[*slot]));
-                // By bytes two that are nearly as near may change places at the edge.
-                let last = exact.cosines[*wanted.last().unwrap()] - 2.0 * found.slack;
-                hits += got.iter().filter(|slot| exact.cosines[**slot] >= last).count();
-                of += got.len();
-            }
-        }
-        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["scan", "sketch"]);
-        assert!(hits * 1000 >= of * 999, "{hits} of {of}");
-    }
-
-    #[test]
-    fn what_words_have_found_is_looked_at_as_far_as_it_can_count() {
-        let count = 12_000;
-        let all = vectors(count);
-        let block = block(&all, false);
-        let allowed = vec![true; count];
-        let mut far: Vec<usize> = (0..count).filter(|slot| dot_f32(&all[*slot], &all[0]) < -0.1).collect();
-        let (much, little) = (far.split_off(far.len() - 40), far);
-        assert!(little.len() > 300, "{}", little.len());
-        let (mut words, mut named) = (vec![0.0; count], vec![false; count]);
-        much.iter().for_each(|slot| words[*slot] = 0.9);
-        little.iter().for_each(|slot| words[*slot] = 0.01);
-        named[little[7]] = true;
-        let (query, worth) = (&all[0], Worth { from: 0.0, upto: 1.0, words: 0.5, name: 1.0 });
-        let (words, named) = (&words, &named);
-        let asked = Asked { query, allowed: &allowed, allowed_count: count, wanted: 50, words, named, worth };
-        let seen = block.search(&asked);
-        assert_eq!(seen.how, How::Sketch);
-        assert!(much.iter().chain([&little[7]]).all(|slot| seen.cosines[*slot] != NONE));
-        let left_out = little.iter().filter(|slot| seen.cosines[**slot] == NONE).count();
-        assert!(left_out * 10 > little.len() * 9, "{left_out} of {}", little.len());
-    }
-
-    #[test]
-    fn a_sketch_follows_what_is_added_and_what_is_gone() {
-        let all = vectors(MIN_ROWS + 500);
-        let mut block = block(&all[..MIN_ROWS], false);
-        for (slot, vector) in all.iter().enumerate().skip(MIN_ROWS) {
-            block.push(slot as u32, &packed(vector));
-        }
-        block.settle();
-        let allowed = vec![true; all.len()];
-        let seen = search(&block, &all[MIN_ROWS + 77], &allowed, 10);
-        assert_eq!((seen.how, ten(&seen.cosines)[0]), (How::Sketch, MIN_ROWS + 77));
-        block.blank(&[MIN_ROWS + 77]);
-        let seen = search(&block, &all[MIN_ROWS + 77], &allowed, 10);
-        assert_eq!(seen.cosines[MIN_ROWS + 77], NONE);
-    }
-}
+mod tests;
