@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::block::{Beside, Neighbours, RowKey, VectorBlock};
+use super::block::{Beside, Neighbours, RowKey, Stale, VectorBlock};
 use super::bm25::Collection;
 use super::sieve::Sieve;
 use super::words::{Words, key};
@@ -176,6 +176,12 @@ impl Partition {
             let doc = |slot: u32| self.entries[slot as usize].columns.doc;
             self.graph = Some(Arc::new(Beside::of(graph, version, vectors, doc)));
         }
+    }
+
+    /// Whether the graph still serves well; none at all is as one whose rows are gone.
+    pub fn graph_state(&self) -> Stale {
+        let rows = self.vectors.as_ref().map_or(0, |vectors| vectors.owners().len());
+        self.graph.as_ref().map_or(Stale::Gone, |beside| beside.is_stale(rows, |row| self.is_live(row)))
     }
 
     /// Which vector a row is.

@@ -2,6 +2,8 @@
 //! own.
 
 mod background;
+#[cfg(feature = "graph")]
+mod graphs;
 mod inner;
 
 use std::path::PathBuf;
@@ -376,10 +378,27 @@ impl Memory {
         Ok(matches!(drained, Drained::Upto(_)))
     }
 
-    /// Builds everything derived anew. False when another process is writing the index.
+    /// Builds the keyword index anew and erases the graphs, which [`Memory::build_graphs`] or the background thread
+    /// builds again. False when another process is writing one of them.
     pub fn rebuild(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
         let drained = self.inner.relay.rebuild(&self.inner.store, &mut |at, last| progress(at.0, last.0))?;
         Ok(matches!(drained, Drained::Upto(_)))
+    }
+
+    /// Builds, completes or reads the graph of every namespace that is to have one by the policy (`graph_from`), on
+    /// all cores; an open memory with a background thread does so by itself for what it has in memory, on one.
+    /// `progress` is told how many of how many rows of a graph are in, and says whether to go on; what was built
+    /// until then is kept. Returns how many namespaces have one that is up to date.
+    pub fn build_graphs(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<usize> {
+        #[cfg(feature = "graph")]
+        let built = self.inner.build_graphs(progress);
+        // No policy can ask a program without graphs for one.
+        #[cfg(not(feature = "graph"))]
+        let built = {
+            let _ = progress;
+            Ok(0)
+        };
+        built
     }
 
     /// Gives every record in force a vector of the model in use by this memory, and changes the store over
@@ -396,6 +415,8 @@ impl Memory {
         let fresh = remember::reembed(|| self.inner.for_embedding(), embedder, progress)?;
         // Another model's vectors may be in use from here on.
         self.inner.relay.partitions().clear();
+        // One that is just being written is of the model before, which its writer finds out.
+        self.inner.relay.drop_graphs()?;
         Ok(fresh)
     }
 

@@ -5,11 +5,12 @@
 //! walk from zero.
 
 mod check;
+mod graphs;
 mod leases;
 mod partitions;
 
 use std::path::{Path, PathBuf};
-use std::sync::{RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -22,6 +23,9 @@ use crate::store::{Snapshot, Store, create_private_folder};
 use crate::text::terms;
 use crate::trust::Sensitivity;
 
+use graphs::Graphs;
+#[cfg(feature = "graph")]
+pub use graphs::Tending;
 pub use leases::Holder;
 use leases::Leases;
 pub use partitions::{Area, Partitions};
@@ -42,6 +46,7 @@ pub struct Relay {
     folder: PathBuf,
     keyword: RwLock<KeywordIndex>,
     leases: Leases,
+    graphs: Arc<Graphs>,
     partitions: Partitions,
 }
 
@@ -94,11 +99,13 @@ impl Relay {
             }
             opened.index.reload()?;
         }
+        let graphs = Arc::new(Graphs::of(&store.derived_folder()));
         let relay = Relay {
             leases: Leases::open(&store.derived_folder().join("leases"))?,
             folder,
             keyword: RwLock::new(opened.index),
-            partitions: Partitions::default(),
+            partitions: Partitions::new(graphs.clone()),
+            graphs,
         };
         relay.renew_lease()?;
         Ok((relay, why))
@@ -111,6 +118,7 @@ impl Relay {
             // Gone or damaged while in use: begin anew, like at the start.
             return self.begin_anew();
         }
+        self.partitions.drop_old_graphs_at_hand();
         self.renew_lease()
     }
 
@@ -161,8 +169,11 @@ impl Relay {
     }
 
     /// Builds the keyword index anew from the store, beside the one in use, which serves until the new one is
-    /// whole. One that was interrupted goes on where it was.
+    /// whole. One that was interrupted goes on where it was. Graphs are erased, to be built when there is time.
     pub fn rebuild(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
+        if !self.drop_graphs()? {
+            return Ok(Drained::Busy);
+        }
         let beside = self.beside();
         create_private_folder(&beside)?;
         let Some(mut writer) = Writer::open(&beside)? else {
@@ -222,10 +233,24 @@ impl Relay {
         }
     }
 
+    /// Erases every graph, as when another model's vectors come into use. False when another process is writing
+    /// one.
+    pub fn drop_graphs(&self) -> Result<bool> {
+        let erased = self.graphs.erase_all(PATIENCE)?;
+        self.partitions.drop_old_graphs();
+        Ok(erased)
+    }
+
     /// Applies everything, then rewrites the index so that no file holds a term of what was removed,
-    /// and waits for every process to let go of the files that did.
+    /// and waits for every process to let go of the files that did. Before that the graphs of namespaces in which
+    /// something was deleted are erased: no graph can forget.
     pub fn purge(&self, store: &Store) -> Result<Purged> {
         let deadline = Instant::now() + PATIENCE;
+        let touched = store.snapshot()?.namespaces_of_open_jobs()?;
+        if !self.graphs.erase(&touched, PATIENCE)? {
+            return Ok(Purged::Busy);
+        }
+        self.partitions.drop_old_graphs();
         let mut writer = loop {
             match Writer::open(&self.folder)? {
                 Some(writer) => break writer,

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::graphs::Graphs;
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
+#[cfg(feature = "graph")]
+use crate::index::block::{Neighbours, Stale};
 use crate::index::keyword::View;
 use crate::index::words::{self, Words};
 use crate::index::{Added, Entry, Partition, VectorBlock, subject_hash};
@@ -40,9 +43,38 @@ enum Key {
 }
 
 /// The partitions that this process has in memory.
-#[derive(Default)]
 pub struct Partitions {
     kept: Mutex<Kept>,
+    graphs: Arc<Graphs>,
+}
+
+/// What may be done with graphs by a program that has them.
+#[cfg(feature = "graph")]
+impl Partitions {
+    /// The namespaces in memory with at least so many vectors and without a graph that serves well.
+    pub(super) fn want_graphs(&self, least: usize) -> Vec<NamespaceId> {
+        let wants = |partition: &Arc<Mutex<Option<Partition>>>| {
+            let held = partition.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            held.is_some_and(|partition| {
+                let rows = partition.vectors().map_or(0, |block| block.owners().len());
+                rows >= least && partition.graph_state() != Stale::No
+            })
+        };
+        let found = self.own().into_iter().filter(|(_, partition)| wants(partition));
+        found.map(|(namespace, _)| namespace).collect()
+    }
+
+    /// Gives a namespace's partition its graph, if it is in memory.
+    pub(super) fn attach(&self, namespace: NamespaceId, graph: Arc<dyn Neighbours>, version: u64) {
+        let key = Key::Own(namespace);
+        let Some(shared) = self.lock().by_key.get(&key).map(|slot| slot.partition.clone()) else { return };
+        let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(partition) = held.as_mut() else { return };
+        partition.set_graph(graph, version);
+        let bytes = partition.bytes();
+        drop(held);
+        self.weigh(&key, bytes);
+    }
 }
 
 #[derive(Default)]
@@ -61,6 +93,10 @@ struct Slot {
 }
 
 impl Partitions {
+    pub(super) fn new(graphs: Arc<Graphs>) -> Partitions {
+        Partitions { kept: Mutex::default(), graphs }
+    }
+
     /// The partition of an area as the snapshot has it, with its vectors if a model is named; with `exact`
     /// all of them in full, for this once.
     pub fn at(
@@ -86,6 +122,7 @@ impl Partitions {
             // A newer one was made for a later snapshot; what this snapshot saw is loaded for it alone.
             return source.with_vectors(source.load()?, model, exact);
         }
+        let graph = held.as_ref().and_then(Partition::graph).cloned();
         let (mut partition, mut changed) = match held.take() {
             Some(kept) if kept.at() == now => (kept, false),
             Some(kept) => (source.follow(kept)?, true),
@@ -96,6 +133,14 @@ impl Partitions {
         {
             partition = source.with_vectors(partition, Some(model), false)?;
             changed = true;
+        }
+        if let (Some(beside), Area::Own(place)) = (graph, area) {
+            if self.graphs.version(place.id) != Some(beside.version()) {
+                // Erased or replaced, by whichever process.
+                partition.drop_graph();
+            } else if partition.graph().is_none() {
+                partition.set_graph(beside.graph().clone(), beside.version());
+            }
         }
         *held = Some(partition.clone());
         drop(held);
@@ -130,6 +175,42 @@ impl Partitions {
             }
         }
         Ok(())
+    }
+
+    /// Lets go of graphs that were erased or replaced, by whichever process.
+    pub(super) fn drop_old_graphs(&self) {
+        for (namespace, partition) in self.own() {
+            self.drop_old_graph(namespace, &mut partition.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// The same but for partitions that are in somebody's hands just now, which nobody is to wait for.
+    pub(super) fn drop_old_graphs_at_hand(&self) {
+        for (namespace, partition) in self.own() {
+            if let Ok(mut held) = partition.try_lock() {
+                self.drop_old_graph(namespace, &mut held);
+            }
+        }
+    }
+
+    fn drop_old_graph(&self, namespace: NamespaceId, held: &mut Option<Partition>) {
+        if let Some(partition) = held
+            && let Some(version) = partition.graph().map(|beside| beside.version())
+            && self.graphs.version(namespace) != Some(version)
+        {
+            partition.drop_graph();
+        }
+    }
+
+    /// The partitions of single namespaces, in the order of their numbers.
+    fn own(&self) -> Vec<(NamespaceId, Arc<Mutex<Option<Partition>>>)> {
+        let of = |(key, slot): (&Key, &Slot)| match key {
+            Key::Own(id) => Some((*id, slot.partition.clone())),
+            Key::Below(_) => None,
+        };
+        let mut own: Vec<_> = self.lock().by_key.iter().filter_map(of).collect();
+        own.sort_by_key(|(namespace, _)| *namespace);
+        own
     }
 
     fn slot(&self, key: &Key) -> Arc<Mutex<Option<Partition>>> {

@@ -6,7 +6,7 @@ use super::erase::{Erased, Selector};
 use super::ledger::Blocked;
 use super::writing::{Writing, find_namespace};
 use super::{Snapshot, Store, lock};
-use crate::change::Seq;
+use crate::change::{NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::namespace::{Namespace, Scope};
@@ -137,6 +137,23 @@ impl Snapshot<'_> {
             jobs.extend(job(self.connection(), &receipt)?);
         }
         Ok(jobs)
+    }
+
+    /// The namespaces of deletions whose clean-up has not ended.
+    pub(crate) fn namespaces_of_open_jobs(&self) -> Result<Vec<NamespaceId>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT DISTINCT namespace FROM deletion_jobs WHERE state <> 'completed' ORDER BY namespace",
+        )?;
+        let found = statement.query_map([], |row| row.get(0).map(NamespaceId))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Whether anything was deleted in a namespace after a write, be it cleaned up or not.
+    pub fn is_deleted_since(&self, namespace: NamespaceId, after: Seq) -> Result<bool> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM deletion_jobs WHERE namespace = ?1 AND seq > ?2")?;
+        Ok(statement.exists(params![namespace.0, after.0 as i64])?)
     }
 
     /// How many deletions in a caller's scope are not cleaned up yet.

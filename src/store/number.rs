@@ -5,7 +5,7 @@ use crate::change::{DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 
 /// How many bits of an id are the seq of the event that made the record; see the schema.
-const SEQ_BITS: u32 = 36;
+pub(super) const SEQ_BITS: u32 = 36;
 const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 
 /// The id of a document's row.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::number::{doc_of, row_of, rows_of};
+use super::number::{SEQ_BITS, doc_of, row_of, rows_of};
 use super::writing::find_place;
 use super::{Store, events, facts, keys, rows};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
@@ -61,6 +61,29 @@ impl<'s> Snapshot<'s> {
     pub fn place(&self, namespace: &Namespace) -> Result<Option<Place>> {
         let found = find_place(self.connection(), namespace)?;
         Ok(found.map(|(id, revision)| Place { id, namespace: namespace.clone(), revision }))
+    }
+
+    /// The namespace of that number.
+    pub fn place_of(&self, id: NamespaceId) -> Result<Option<Place>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT tenant, user, project, agent, id, revision FROM namespaces WHERE id = ?1",
+        )?;
+        let mut rows = statement.query([id.0])?;
+        rows.next()?.map(place).transpose()
+    }
+
+    /// The namespaces in which at least so many records in force have vectors, in the order of their numbers. Reads
+    /// every record.
+    pub fn namespaces_with_vectors(&self, least: usize) -> Result<Vec<NamespaceId>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT min(id), count(*) FROM records WHERE state = 'current' AND vectors IS NOT NULL
+             GROUP BY id >> ?1 ORDER BY 1",
+        )?;
+        let rows = statement.query_map([SEQ_BITS], |row| {
+            Ok((doc_of(row.get(0)?).namespace(), row.get::<_, i64>(1)? as usize))
+        })?;
+        let found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(found.into_iter().filter(|(_, count)| *count >= least).map(|(id, _)| id).collect())
     }
 
     /// Those that the scope names, without the ones below its root.

@@ -16,6 +16,8 @@ mod explanations_add_up;
 mod filters_first;
 mod forgotten_stays_forgotten;
 mod gate_cannot_be_bypassed;
+#[cfg(feature = "graph")]
+mod graphs;
 mod history_is_explainable;
 mod leases;
 mod neighbours_leave_no_mark;

@@ -32,15 +32,40 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
     })?;
     bar.finish_and_clear();
     if !done {
-        return Err(Error::Locked("the keyword index").into());
+        return Err(Error::Locked("the index").into());
     }
+    let graphs = build_graphs(&session)?;
     if out.is_json() {
-        out.json(&json!({ "outcome": "rebuilt", "reason": null, "applied_writes": applied }))?;
+        let outcome =
+            json!({ "outcome": "rebuilt", "reason": null, "applied_writes": applied, "graphs": graphs });
+        out.json(&outcome)?;
     } else {
         let writes = show::counted(applied, "write", "writes");
         out.line(format!("The index was built anew from {writes}."))?;
+        if graphs > 0 {
+            let graphs = show::counted(graphs as u64, "namespace", "namespaces");
+            out.line(format!("The graph of {graphs} was built."))?;
+        }
     }
     Ok(0)
+}
+
+/// The graphs that the policy asks for. Ctrl-C stops at the next slice of rows: what is in a graph is kept, and
+/// whoever builds next goes on from there.
+fn build_graphs(session: &Session) -> Result<usize, Failure> {
+    let bar = progress::counted();
+    let mut stopped = None;
+    let graphs = session.memory.build_graphs(&mut |done, of| {
+        bar.set_length(of);
+        bar.set_position(done);
+        stopped = interrupt::asked().then_some((done, of));
+        stopped.is_none()
+    })?;
+    if let Some((done, of)) = stopped {
+        stop_if_asked(&bar, done, of, "vectors are in the graph; the index was built anew");
+    }
+    bar.finish_and_clear();
+    Ok(graphs)
 }
 
 /// Ends the program if the person asked to stop. Called between two batches, when all that was done is
