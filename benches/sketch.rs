@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use common::vectors::{DIMS, QUERIES, Vectors};
 use criterion::{BatchSize, Throughput};
-use recordari::index::Sketch;
+use recordari::index::{Among, Sketch};
 use recordari::simd::{
     BLOCK_ROWS, BitQuery, BitRows, Level, agreement_at, dot_f32, dot_i8_picked_at, dot_i8_rows_at,
 };
@@ -79,18 +79,25 @@ impl Rounded {
     /// The rows that the sketch leaves, with what their bytes say; and how many there were.
     fn nearest(&self, sketch: &Sketch, query: &[f32]) -> Vec<(u32, f32)> {
         let (rounded, step) = rounded_query(query);
-        sketch.nearest(
-            query,
-            WANTED,
-            |_| true,
-            |_, cosine| cosine,
-            |picked, scores| {
-                let mut sums = vec![0; picked.len()];
-                dot_i8_picked_at(Level::detect(), &rounded, &self.codes, picked, &mut sums);
-                let score = |(sum, row): (&i32, &u32)| *sum as f32 * step * self.steps[*row as usize];
-                scores.extend(sums.iter().zip(picked).map(score));
-            },
-        )
+        sketch.nearest(query, WANTED, &All, |picked, scores| {
+            let mut sums = vec![0; picked.len()];
+            dot_i8_picked_at(Level::detect(), &rounded, &self.codes, picked, &mut sums);
+            let score = |(sum, row): (&i32, &u32)| *sum as f32 * step * self.steps[*row as usize];
+            scores.extend(sums.iter().zip(picked).map(score));
+        })
+    }
+}
+
+/// Every row may be looked at, and nearness alone counts.
+struct All;
+
+impl Among for All {
+    fn is_allowed(&self, _: usize) -> bool {
+        true
+    }
+
+    fn worth(&self, _: usize, cosine: f32) -> f32 {
+        cosine
     }
 }
 

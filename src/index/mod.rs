@@ -18,5 +18,5 @@ pub mod words;
 pub use block::{Beside, Neighbours, VectorBlock};
 pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
 pub use sieve::Sieve;
-pub use sketch::Sketch;
+pub use sketch::{Among, Sketch};
 pub use words::Words;

@@ -10,6 +10,8 @@
 //! within a few deviations of what the nearest by estimate turn out to have. A query of which nothing is near
 //! leaves more of them than one that meets its subject.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::block::NONE;
@@ -36,6 +38,28 @@ const LAST_SHARE: usize = 32;
 const RUN: usize = 32;
 /// From so many rows on, the estimates are spread over the cores.
 const PARALLEL_ROWS: usize = 131_072;
+
+/// The rows that a search looks among, and what one with a cosine is worth: the cosine itself where nearness alone
+/// counts. The worth may not fall where the cosine rises, nor rise faster.
+pub trait Among: Sync {
+    /// Whether a row may be looked at.
+    fn is_allowed(&self, row: usize) -> bool;
+
+    /// What a row is worth.
+    fn worth(&self, row: usize, cosine: f32) -> f32;
+
+    /// Whether any of some rows may be looked at.
+    fn is_any_allowed(&self, mut rows: Range<usize>) -> bool {
+        rows.any(|row| self.is_allowed(row))
+    }
+
+    /// Makes of the cosines of rows from `first` on what these are worth; [`NONE`] of those that may not be looked at.
+    fn weigh(&self, first: usize, cosines: &mut [f32]) {
+        for (row, value) in (first..).zip(cosines) {
+            *value = if self.is_allowed(row) { self.worth(row, *value) } else { NONE };
+        }
+    }
+}
 
 /// A bit per number of each row, and what it takes to make cosines of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,10 +164,9 @@ impl Sketch {
     /// The rows that may be among the `wanted` best of those allowed, in ascending order, each with its cosine; all
     /// rows that were compared are among them.
     ///
-    /// `worth` says what a row with a cosine is worth: the cosine itself where nearness alone counts. It may not
-    /// fall where the cosine rises, nor rise faster. `score` appends for each of the rows that it is told, ascending, a cosine that is good enough to tell
-    /// which are near, such as that of the rounded vectors. It is asked up to three times. There are never fewer
-    /// than `wanted` while so many rows are allowed, and the nearest by estimate are always among them.
+    /// `score` appends for each of the rows that it is told, ascending, a cosine that is good enough to tell which
+    /// are near, such as that of the rounded vectors. It is asked up to three times. There are never fewer than
+    /// `wanted` while so many rows are allowed, and the nearest by estimate are always among them.
     ///
     /// # Panics
     ///
@@ -152,13 +175,12 @@ impl Sketch {
         &self,
         query: &[f32],
         wanted: usize,
-        allowed: impl Fn(usize) -> bool + Sync,
-        worth: impl Fn(usize, f32) -> f32 + Sync,
+        among: &impl Among,
         mut score: impl FnMut(&[u32], &mut Vec<f32>),
     ) -> Vec<(u32, f32)> {
-        let estimates = self.estimates(query, allowed, &worth);
+        let estimates = self.estimates(query, among);
         let bar_of = |rows: &[u32], scores: &[f32]| {
-            let worths = rows.iter().zip(scores).map(|(row, score)| worth(*row as usize, *score));
+            let worths = rows.iter().zip(scores).map(|(row, score)| among.worth(*row as usize, *score));
             bar_of(wanted, worths.collect())
         };
         let mut rows = estimates.best(wanted.max(FIRST).max(2 * wanted.min(FIRST)));
@@ -186,12 +208,7 @@ impl Sketch {
     }
 
     /// Estimates what every row that is allowed is worth.
-    fn estimates(
-        &self,
-        query: &[f32],
-        allowed: impl Fn(usize) -> bool + Sync,
-        worth: &(impl Fn(usize, f32) -> f32 + Sync),
-    ) -> Estimates<'_> {
+    fn estimates(&self, query: &[f32], among: &impl Among) -> Estimates<'_> {
         let rest = self.beyond_centre(query);
         let length = dot_f32(&rest, &rest).sqrt();
         let bits = BitQuery::new(&rest);
@@ -200,7 +217,7 @@ impl Sketch {
         let mut values = vec![NONE; self.rows()];
         let run = |(number, values): (usize, &mut [f32])| {
             let from = number * RUN * BLOCK_ROWS;
-            if !(from..from + values.len()).any(&allowed) {
+            if !among.is_any_allowed(from..from + values.len()) {
                 return;
             }
             let mut sums = [[0u16; BLOCK_ROWS]; RUN];
@@ -209,12 +226,8 @@ impl Sketch {
             let agreements = sums.as_flattened();
             let (factors, offsets) = (&self.factors[from..], &self.offsets[from..]);
             estimates_at(level, bits.total(), bits.step(), agreements, factors, offsets, values);
-            for (row, value) in values.iter_mut().enumerate() {
-                // No branch: a scattered filter would make it an expensive one.
-                let keep = u32::from(allowed(from + row)).wrapping_neg();
-                let worth = worth(from + row, *value + base);
-                *value = f32::from_bits(worth.to_bits() & keep | NONE.to_bits() & !keep);
-            }
+            values.iter_mut().for_each(|value| *value += base);
+            among.weigh(from, values);
         };
         if values.len() >= PARALLEL_ROWS {
             values.par_chunks_mut(RUN * BLOCK_ROWS).enumerate().with_min_len(16).for_each(run);
@@ -340,6 +353,19 @@ mod tests {
         all
     }
 
+    /// Rows for which nearness alone counts.
+    struct Where<F>(F);
+
+    impl<F: Fn(usize) -> bool + Sync> Among for Where<F> {
+        fn is_allowed(&self, row: usize) -> bool {
+            self.0(row)
+        }
+
+        fn worth(&self, _: usize, cosine: f32) -> f32 {
+            cosine
+        }
+    }
+
     /// What the sketch proposes, scored in full; and how many rows it had scored.
     fn proposed(
         sketch: &Sketch,
@@ -349,17 +375,11 @@ mod tests {
         allowed: impl Fn(usize) -> bool + Sync,
     ) -> (Vec<(u32, f32)>, usize) {
         let mut scored = 0;
-        let mut found = sketch.nearest(
-            query,
-            wanted,
-            allowed,
-            |_, cosine| cosine,
-            |picked, scores| {
-                assert!(picked.is_sorted());
-                scored += picked.len();
-                scores.extend(picked.iter().map(|row| dot_f32(query, &rows[*row as usize * DIMS..][..DIMS])));
-            },
-        );
+        let mut found = sketch.nearest(query, wanted, &Where(allowed), |picked, scores| {
+            assert!(picked.is_sorted());
+            scored += picked.len();
+            scores.extend(picked.iter().map(|row| dot_f32(query, &rows[*row as usize * DIMS..][..DIMS])));
+        });
         assert!(found.is_sorted_by(|a, b| a.0 < b.0) && found.len() == scored, "each row once, ascending");
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         (found, scored)
@@ -396,7 +416,7 @@ mod tests {
         let sketch = Sketch::of(DIMS, &rows);
         let (mut squares, mut count) = (0.0, 0.0);
         for query in vectors(5, 20).chunks_exact(DIMS) {
-            let estimates = sketch.estimates(query, |_| true, &|_, cosine| cosine);
+            let estimates = sketch.estimates(query, &Where(|_| true));
             for (row, vector) in rows.chunks_exact(DIMS).enumerate() {
                 let deviation = estimates.margin / DEVIATIONS * estimates.factors[row];
                 squares += f64::from((estimates.values[row] - dot_f32(query, vector)) / deviation).powi(2);
@@ -420,11 +440,8 @@ mod tests {
                 assert!(found.iter().all(|(row, _)| allowed(*row as usize)));
             }
         }
-        assert!(
-            Sketch::new(vec![0.0; DIMS])
-                .nearest(query, 10, |_| true, |_, cosine| cosine, |_, _| ())
-                .is_empty()
-        );
+        let none = Sketch::new(vec![0.0; DIMS]);
+        assert!(none.nearest(query, 10, &Where(|_| true), |_, _| ()).is_empty());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! its raw values. Nothing outside of the plan's ground is looked at.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::Looked;
 use super::plan::{Ground, Region};
@@ -33,6 +34,15 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether anything that counts was found in some slots of a region: a cosine that is enough, words, or a name.
+    pub(super) fn is_any_in(&self, region: usize, slots: Range<usize>, enough: f32) -> bool {
+        // Without branches, so that many are looked at together.
+        let near =
+            self.cosine[region][slots.clone()].iter().fold(false, |any, cosine| any | (*cosine >= enough));
+        let words = self.keyword[region][slots.clone()].iter().fold(false, |any, said| any | (*said > 0.0));
+        near | words | self.subject[region][slots].contains(&true)
+    }
+
     /// Whether any search has found that document.
     pub(super) fn matches(&self, ground: &Ground, doc: crate::change::DocId) -> bool {
         let here = |(region, slot): (usize, usize)| {
@@ -140,8 +150,11 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
             }
         }
     }
-    let scaled = |score: &mut f32| *score = bm25::relevance(f64::from(*score), possible) as f32;
-    scores.iter_mut().flatten().filter(|score| **score > 0.0).for_each(scaled);
+    for scores in &mut scores {
+        for score in scores.iter_mut().filter(|score| **score > 0.0) {
+            *score = bm25::relevance(f64::from(*score), possible) as f32;
+        }
+    }
     scores
 }
 
@@ -163,7 +176,7 @@ fn subjects(ground: &Ground, query: &Query) -> Vec<Vec<bool>> {
         let is_named = |(entry, allowed): (&Entry, &bool)| {
             *allowed && entry.subject != 0 && named.contains(&entry.subject)
         };
-        entries.iter().zip(&region.allowed).map(is_named).collect()
+        entries.iter().zip(region.allowed.iter()).map(is_named).collect()
     };
     ground.regions.iter().map(region).collect()
 }

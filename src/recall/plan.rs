@@ -2,6 +2,7 @@
 //! allow, and which searches can run, before anything is scored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Looked, Mode, Plan, Query, Sources};
 use crate::change::{Columns, DocId, NamespaceId};
@@ -27,7 +28,7 @@ pub(super) struct Region {
     /// The namespace that it is, or below which it lies.
     pub namespace: Namespace,
     pub partition: Partition,
-    pub allowed: Vec<bool>,
+    pub allowed: Arc<Vec<bool>>,
     pub allowed_count: usize,
 }
 
@@ -83,17 +84,19 @@ pub(super) fn plan<'s>(
         let at = query.valid_at.unwrap_or(sources.now);
         let (mut allowed, mut allowed_count) = partition.sieve().pass(at, principal.clearance, &query.kinds);
         if let Some(meets) = &meets {
-            for (allowed, entry) in
-                allowed.iter_mut().zip(partition.entries()).filter(|(allowed, _)| **allowed)
+            for (allowed, entry) in Arc::make_mut(&mut allowed)
+                .iter_mut()
+                .zip(partition.entries())
+                .filter(|(allowed, _)| **allowed)
             {
                 *allowed = meets.contains(&entry.columns.doc);
             }
             allowed_count = allowed.iter().filter(|allowed| **allowed).count();
         }
         for (slot, trigger) in partition.triggers() {
-            let allowed = &mut allowed[*slot as usize];
-            if *allowed && trigger_unmet(trigger, query) {
-                *allowed = false;
+            let slot = *slot as usize;
+            if allowed[slot] && trigger_unmet(trigger, query) {
+                Arc::make_mut(&mut allowed)[slot] = false;
                 allowed_count -= 1;
                 *kept_out.entry(Reason::ReadTriggerUnmet).or_insert(0) += 1;
             }

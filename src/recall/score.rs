@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::gather::Found;
 use super::plan::Ground;
@@ -22,6 +23,8 @@ use crate::trust::Authority;
 
 /// More than what the arithmetic of one cosine can be off by.
 const ROUNDING: f32 = 1e-5;
+/// Slots that are passed over together where nothing was found.
+const RUN: usize = 64;
 /// The grid that contributions lie on.
 const GRID: f64 = (1u64 << 20) as f64;
 
@@ -50,23 +53,28 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
         // since there may be very many. What is not allowed has none.
         let mut enough = cosine_of(ground, found, policy, region, least);
         let (cosines, keywords) = (&found.cosine[region], &found.keyword[region]);
-        let slots = cosines.iter().zip(keywords).zip(&found.subject[region]).enumerate();
-        for (slot, ((cosine, keyword), subject)) in slots {
-            if *cosine < enough && *keyword <= 0.0 && !subject {
+        for run in runs(cosines.len()) {
+            if !found.is_any_in(region, run.clone(), enough) {
                 continue;
             }
-            let matched = Match::of(ground, found, region, slot);
-            let strength = matched.strength(policy);
-            if strength < least || matched.is_nothing() {
-                continue;
-            }
-            let doc = here.partition.entries()[slot].columns.doc;
-            candidates.push(Candidate { strength, doc, region, slot });
-            // Of very many, all but the best are dropped as they come.
-            if candidates.len() == 2 * policy.candidates {
-                keep_best(&mut candidates, policy.candidates);
-                least = candidates.iter().map(|candidate| candidate.strength).fold(f64::INFINITY, f64::min);
-                enough = cosine_of(ground, found, policy, region, least);
+            for slot in run {
+                if cosines[slot] < enough && keywords[slot] <= 0.0 && !found.subject[region][slot] {
+                    continue;
+                }
+                let matched = Match::of(ground, found, region, slot);
+                let strength = matched.strength(policy);
+                if strength < least || matched.is_nothing() {
+                    continue;
+                }
+                let doc = here.partition.entries()[slot].columns.doc;
+                candidates.push(Candidate { strength, doc, region, slot });
+                // Of very many, all but the best are dropped as they come.
+                if candidates.len() == 2 * policy.candidates {
+                    keep_best(&mut candidates, policy.candidates);
+                    least =
+                        candidates.iter().map(|candidate| candidate.strength).fold(f64::INFINITY, f64::min);
+                    enough = cosine_of(ground, found, policy, region, least);
+                }
             }
         }
     }
@@ -80,6 +88,11 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
     let all: Vec<Ranked> = candidates.into_iter().map(ranked).collect();
     ranking.heap = all.into();
     ranking
+}
+
+/// So many slots at once, as runs of [`RUN`].
+fn runs(slots: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..slots).step_by(RUN).map(move |first| first..(first + RUN).min(slots))
 }
 
 /// A cosine below which a region's record, found by its meaning alone, is surely less than that strength, or

@@ -5,9 +5,11 @@
 mod beside;
 mod plan;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::sketch::{MIN_ROWS, Sketch};
+use super::sketch::{Among, MIN_ROWS, Sketch};
 use crate::simd::{Level, Packed, dot_f32, dot_i8_picked_at, dot_i8_rows_at};
 
 pub use beside::{Beside, GraphCounts, Neighbours, RowKey, Stale};
@@ -27,6 +29,8 @@ const DEVIATIONS: f32 = 8.0;
 const QUERY_MAX: f32 = 2047.0;
 /// How many steps of a packed number are one of its first byte.
 const COARSE: f32 = 256.0;
+/// Rows that are weighed together where words and names have found none of them.
+const WEIGHED_TOGETHER: usize = 32;
 /// Where less than this share of the rows is allowed, they are looked at one by one.
 const SCATTERED: usize = 4;
 
@@ -37,6 +41,8 @@ pub struct VectorBlock {
     dims: usize,
     /// The slot whose vector each row is; a long text has several rows.
     owners: Vec<u32>,
+    /// Whether that is the row's own number, for every row.
+    is_straight: bool,
     /// The first byte of each packed number, rounded: what is scanned.
     coarse: Vec<i8>,
     /// What that leaves of it, in steps of the scale; none where there are too many rows.
@@ -180,6 +186,7 @@ impl VectorBlock {
             model,
             dims,
             owners: Vec::new(),
+            is_straight: true,
             coarse: Vec::new(),
             fine: Some(Vec::new()),
             scales: Vec::new(),
@@ -213,6 +220,7 @@ impl VectorBlock {
     /// Adds the packed vectors of a record; those of another width are left out.
     pub fn push(&mut self, slot: u32, bytes: &[u8]) {
         for packed in Packed::all(bytes, self.dims).into_iter().flatten() {
+            self.is_straight &= slot as usize == self.owners.len();
             self.owners.push(slot);
             self.scales.push(packed.scale);
             let mut left = 0f32;
@@ -276,6 +284,7 @@ impl VectorBlock {
         let mut order: Vec<usize> = (0..self.owners.len()).collect();
         order.sort_by_key(|row| self.owners[*row]);
         self.owners = order.iter().map(|row| self.owners[*row]).collect();
+        self.is_straight = (0..).zip(&self.owners).all(|(row, owner)| row == *owner);
         self.scales = order.iter().map(|row| self.scales[*row]).collect();
         self.coarse = permuted(&self.coarse, &order, self.dims);
         self.fine = self.fine.as_ref().map(|fine| permuted(fine, &order, self.dims));
@@ -304,7 +313,7 @@ impl VectorBlock {
         }
     }
 
-    fn range_of(&self, slot: usize) -> std::ops::Range<usize> {
+    fn range_of(&self, slot: usize) -> Range<usize> {
         let from = self.owners.partition_point(|owner| (*owner as usize) < slot);
         let until = self.owners.partition_point(|owner| *owner as usize <= slot);
         from..until
@@ -342,10 +351,10 @@ impl VectorBlock {
     /// says may be among the nearest; which, follows from how many rows there are, how many of them are allowed
     /// and how many a graph knows. At least as many as are wanted, while there are so many.
     pub fn search(&self, asked: &Asked<'_>) -> Seen {
-        let nothing = Seen::nothing(asked.allowed.len());
         if self.dims != asked.query.len() || self.dims == 0 || asked.allowed_count == 0 {
-            return nothing;
+            return Seen::nothing(asked.allowed.len());
         }
+        let nothing = Seen::nothing(0);
         if let Some(fine) = self.fine.as_ref().filter(|_| self.all_full) {
             let score = |from: usize, out: &mut [f32]| {
                 let mut buffer = Vec::with_capacity(self.dims);
@@ -422,11 +431,9 @@ impl VectorBlock {
 
     /// The rows that the sketch proposes, by their nearness and by what else is known of them.
     fn by_sketch(&self, sketch: &Sketch, asked: &Asked<'_>, rounded: &Rounded) -> (Vec<f32>, usize) {
-        let allowed = |row: usize| asked.allowed[self.owners[row] as usize];
         // Several rows may be of one slot.
-        let spare = self.rows_each(asked);
-        let worth = |row: usize, cosine: f32| asked.worth_of(self.owners[row] as usize, cosine);
-        let near = sketch.nearest(asked.query, asked.wanted * spare, allowed, worth, |rows, scores| {
+        let wanted = asked.wanted * self.rows_each(asked);
+        let near = sketch.nearest(asked.query, wanted, &Weighed { block: self, asked }, |rows, scores| {
             scores.extend(self.picked(rows, rounded));
         });
         let mut cosines = vec![NONE; asked.allowed.len()];
@@ -493,6 +500,59 @@ impl VectorBlock {
         let fine = self.fine.as_ref().map_or(0, Vec::len);
         let sketch = self.sketch.as_ref().map_or(0, Sketch::bytes);
         self.coarse.len() + fine + sketch + (self.owners.len() + self.scales.len()) * 4
+    }
+}
+
+/// The rows of a block, as a query weighs them.
+struct Weighed<'a> {
+    block: &'a VectorBlock,
+    asked: &'a Asked<'a>,
+}
+
+impl Weighed<'_> {
+    fn slot(&self, row: usize) -> usize {
+        self.block.owners[row] as usize
+    }
+}
+
+impl Among for Weighed<'_> {
+    fn is_allowed(&self, row: usize) -> bool {
+        self.asked.allowed[self.slot(row)]
+    }
+
+    fn worth(&self, row: usize, cosine: f32) -> f32 {
+        self.asked.worth_of(self.slot(row), cosine)
+    }
+
+    fn is_any_allowed(&self, mut rows: Range<usize>) -> bool {
+        match self.block.is_straight {
+            true => self.asked.allowed[rows].contains(&true),
+            false => rows.any(|row| self.is_allowed(row)),
+        }
+    }
+
+    fn weigh(&self, first: usize, cosines: &mut [f32]) {
+        let Asked { allowed, words, named, worth, .. } = *self.asked;
+        for (first, cosines) in (first..).step_by(WEIGHED_TOGETHER).zip(cosines.chunks_mut(WEIGHED_TOGETHER))
+        {
+            let rows = first..first + cosines.len();
+            let is_plain = || {
+                let said = words[rows.clone()].iter().fold(false, |any, said| any | (*said > 0.0));
+                !said && !named[rows.clone()].contains(&true)
+            };
+            if self.block.is_straight && is_plain() {
+                // No branch, so that many are weighed at once.
+                for (cosine, allowed) in cosines.iter_mut().zip(&allowed[rows]) {
+                    let near = if *cosine < worth.upto { *cosine } else { worth.upto };
+                    let keep = u32::from(*allowed).wrapping_neg();
+                    *cosine = f32::from_bits(near.to_bits() & keep | NONE.to_bits() & !keep);
+                }
+                continue;
+            }
+            for (row, cosine) in rows.zip(cosines) {
+                *cosine = if self.is_allowed(row) { self.worth(row, *cosine) } else { NONE };
+            }
+        }
     }
 }
 

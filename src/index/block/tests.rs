@@ -357,3 +357,41 @@ fn a_graph_meets_the_rows_that_are_still_what_they_were() {
     let seen = other.search(&asked);
     assert_eq!((seen.how, seen.cosines[9]), (How::Graph, NONE));
 }
+
+#[test]
+fn rows_weighed_together_weigh_what_each_does_alone() {
+    let count = 1000;
+    let all = vectors(count);
+    let straight = block(&all, false);
+    let mut bent = VectorBlock::new(1, DIMS, false);
+    (0..count as u32).for_each(|row| bent.push(row / 2 * 2, &packed(&all[row as usize])));
+    let allowed: Vec<bool> = (0..count).map(|slot| slot % 3 != 0 && !(200..300).contains(&slot)).collect();
+    // Words and names in some runs, and none in others.
+    let words: Vec<f32> = (0..count).map(|slot| f32::from(u8::from(slot % 97 == 5)) * 0.4).collect();
+    let named: Vec<bool> = (0..count).map(|slot| slot == 641 || slot == 333).collect();
+    let cosines: Vec<f32> = (0..count).map(|row| (row as f32 * 0.37).sin()).collect();
+    let asked = Asked {
+        query: &all[0],
+        allowed: &allowed,
+        allowed_count: count,
+        wanted: 10,
+        words: &words,
+        named: &named,
+        worth: Worth { from: -0.2, upto: 0.7, words: 0.5, name: 1.0 },
+        graph: None,
+    };
+    for (block, is_straight) in [(&straight, true), (&bent, false)] {
+        assert_eq!(block.is_straight, is_straight);
+        let weighed = Weighed { block, asked: &asked };
+        for (first, end) in [(0, count), (7, 640), (224, 256), (64, 65)] {
+            let mut together = cosines[first..end].to_vec();
+            weighed.weigh(first, &mut together);
+            for (row, together) in (first..end).zip(together) {
+                let alone = if weighed.is_allowed(row) { weighed.worth(row, cosines[row]) } else { NONE };
+                assert_eq!(together.to_bits(), alone.to_bits(), "{row}");
+            }
+            let any = (first..end).any(|row| weighed.is_allowed(row));
+            assert_eq!(weighed.is_any_allowed(first..end), any);
+        }
+    }
+}
