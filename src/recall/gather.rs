@@ -66,8 +66,7 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], policy: &
     // After the words: what they are worth decides with which vectors are looked at.
     for (number, region) in ground.regions.iter().enumerate() {
         let (words, named) = (&found.keyword[number], &found.subject[number]);
-        let walk = walk(region, query, policy);
-        let seen = nearest(ground, region, words, named, policy, walk);
+        let seen = nearest(ground, region, words, named, policy, query);
         found.looked.push(looked(region, &seen));
         found.cosine.push(seen.cosines);
         found.slack.push(seen.slack);
@@ -100,8 +99,9 @@ fn nearest(
     words: &[f32],
     named: &[bool],
     policy: &RecallPolicy,
-    graph: Option<Walk<'_>>,
+    query: &Query,
 ) -> Seen {
+    let (graph, exact) = (walk(region, query, policy), query.exact);
     let (Some(query), Some(block)) = (&ground.asked.vector, region.partition.vectors()) else {
         return Seen::nothing(region.partition.entries().len());
     };
@@ -118,7 +118,7 @@ fn nearest(
         name: in_cosines(weights.subject),
     };
     let wanted = policy.candidates;
-    block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth, graph })
+    block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth, graph, exact })
 }
 
 /// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the

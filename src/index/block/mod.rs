@@ -17,7 +17,7 @@ use plan::{Choice, Counts};
 
 /// Of up to so many rows everything is kept; of more the first byte of each number, since asking the store for
 /// the few that decide takes less than keeping all.
-pub const FULL_ROWS: usize = 4096;
+pub const FULL_ROWS: usize = 16_384;
 /// From this many rows on, the scan is spread over the cores: below, waking them costs more.
 pub const PARALLEL_ROWS: usize = 16_384;
 /// What a slot without a vector gets: less than any cosine.
@@ -78,6 +78,8 @@ pub struct Asked<'a> {
     pub worth: Worth,
     /// A graph over the vectors, if one is to be asked where it can be.
     pub graph: Option<Walk<'a>>,
+    /// Whether all are to be compared in full, as far as that is kept.
+    pub exact: bool,
 }
 
 /// A graph, and how it is asked.
@@ -355,7 +357,7 @@ impl VectorBlock {
             return Seen::nothing(asked.allowed.len());
         }
         let nothing = Seen::nothing(0);
-        if let Some(fine) = self.fine.as_ref().filter(|_| self.all_full) {
+        if let Some(fine) = self.fine.as_ref().filter(|_| self.all_full || asked.exact) {
             let score = |from: usize, out: &mut [f32]| {
                 let mut buffer = Vec::with_capacity(self.dims);
                 for (place, out) in out.iter_mut().enumerate() {

@@ -52,13 +52,15 @@ fn search(block: &VectorBlock, query: &[f32], allowed: &[bool], wanted: usize) -
         named: &named,
         worth,
         graph: None,
+        exact: false,
     })
 }
 
 #[test]
 fn many_rows_are_rounded_and_no_cosine_is_off_by_more_than_said() {
     let all = vectors(FULL_ROWS + 600);
-    let allowed: Vec<bool> = (0..all.len()).map(|slot| slot % 7 != 3).collect();
+    // So few that scanning them takes less than the sketch.
+    let allowed: Vec<bool> = (0..all.len()).map(|slot| slot % 7 == 3).collect();
     let (full, rounded) = (block(&all, true), block(&all, false));
     assert!(full.is_full() && !rounded.is_full());
     assert_eq!(rounded.exact(&all[0], 0), None);
@@ -86,7 +88,7 @@ fn rows_in_any_order_are_sorted_and_blanked_by_slot() {
         }
         block.settle();
         assert!(block.owners().is_sorted() && block.has(5) && !block.has(count));
-        let allowed = vec![true; count];
+        let allowed: Vec<bool> = (0..count).map(|slot| slot < 100).collect();
         let Seen { cosines: best, slack, .. } = search(&block, &all[5], &allowed, 10);
         assert!((best[5] - 1.0).abs() <= slack + 1e-5 && (best[4] - 1.0).abs() <= slack + 1e-5);
         block.blank(&[5]);
@@ -172,6 +174,7 @@ fn what_words_have_found_is_looked_at_as_far_as_it_can_count() {
         named,
         worth,
         graph: None,
+        exact: false,
     };
     let seen = block.search(&asked);
     assert_eq!(seen.how, How::Sketch);
@@ -270,6 +273,7 @@ fn every_plan_beside_a_graph_finds_what_comparing_all_finds_and_never_fewer() {
                     named,
                     worth,
                     graph: None,
+                    exact: false,
                 };
                 let found = walked(&quick, &graph, &asked);
                 seen.insert(found.how.code());
@@ -311,6 +315,7 @@ fn what_words_and_names_found_is_compared_beside_a_graph() {
         named: &named,
         worth,
         graph: None,
+        exact: false,
     };
     let seen = walked(&block, &graph, &asked);
     assert_eq!(seen.how, How::Graph);
@@ -353,6 +358,7 @@ fn a_graph_meets_the_rows_that_are_still_what_they_were() {
         named: &named,
         worth,
         graph: Some(Walk { beside: &again, breadth: 16 }),
+        exact: false,
     };
     let seen = other.search(&asked);
     assert_eq!((seen.how, seen.cosines[9]), (How::Graph, NONE));
@@ -379,6 +385,7 @@ fn rows_weighed_together_weigh_what_each_does_alone() {
         named: &named,
         worth: Worth { from: -0.2, upto: 0.7, words: 0.5, name: 1.0 },
         graph: None,
+        exact: false,
     };
     for (block, is_straight) in [(&straight, true), (&bent, false)] {
         assert_eq!(block.is_straight, is_straight);
@@ -394,4 +401,29 @@ fn rows_weighed_together_weigh_what_each_does_alone() {
             assert_eq!(weighed.is_any_allowed(first..end), any);
         }
     }
+}
+
+#[test]
+fn an_exact_question_is_answered_in_full_whatever_is_kept() {
+    let count = MIN_ROWS + 300;
+    let all = vectors(count);
+    let (kept, full) = (block(&all, false), block(&all, true));
+    assert!(kept.is_full() && kept.sketch.is_some());
+    let (words, named) = (vec![0.0; count], vec![false; count]);
+    let worth = Worth { from: 0.0, upto: 1.0, words: 0.5, name: 1.0 };
+    let asked = Asked {
+        query: &all[17],
+        allowed: &vec![true; count],
+        allowed_count: count,
+        wanted: 10,
+        words: &words,
+        named: &named,
+        worth,
+        graph: None,
+        exact: true,
+    };
+    let (found, want) = (kept.search(&asked), full.search(&asked));
+    assert_eq!((found.how, found.slack, found.compared), (How::Exact, 0.0, count));
+    assert_eq!(found.cosines, want.cosines);
+    assert_eq!(kept.search(&Asked { exact: false, ..asked }).how, How::Sketch);
 }

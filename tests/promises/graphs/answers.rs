@@ -56,7 +56,7 @@ fn what_words_alone_find_is_found_beside_the_graph() {
     let query = Query { mode: Mode::Hybrid, ..asked("where is the lighthouse Farnhem?") };
     let found = world.recall(&mei(), &query);
     let exact = world.recall(&mei(), &Query { exact: true, ..query });
-    assert_eq!((how(&found), how(&exact)), ("graph", "scan"));
+    assert_eq!((how(&found), how(&exact)), ("graph", "exact"));
     let scores = |answer: &Recalled| -> Vec<(String, f64)> {
         answer.hits.iter().map(|hit| (hit.record.content.clone(), hit.score)).collect()
     };
