@@ -40,6 +40,10 @@ pub struct Options {
     /// The vectors of how many questions are kept in memory, so that one that is asked again is not embedded
     /// again; 0: none.
     pub queries_kept: usize,
+    /// About how many bytes of the namespaces that were asked stay in memory, so that the next recall need not
+    /// load them; beyond it the least recently asked go. What a running recall needs is loaded whatever it takes:
+    /// about 0.6 KB a record with a vector of 384 numbers, or 1 KB in a namespace of up to 16,384.
+    pub cache_bytes: usize,
     /// What may be kept and how recall weighs. An error here refuses every write and lets recall go on
     /// with the defaults.
     pub policy: Result<Policy>,
@@ -51,12 +55,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// That folder, no model, the default policy, the machine's clock, a background thread.
+    /// That folder, no model, the default policy, the machine's clock, a background thread, 1 GiB of namespaces in
+    /// memory.
     pub fn new(folder: impl Into<PathBuf>) -> Options {
         Options {
             folder: folder.into(),
             embedder: None,
             queries_kept: 256,
+            cache_bytes: 1 << 30,
             policy: Ok(Policy::default()),
             clock: Arc::new(SystemClock),
             background: true,
@@ -105,7 +111,7 @@ impl Memory {
     pub fn open(options: Options) -> Result<(Memory, Opening)> {
         let now = options.clock.now();
         let (store, opened) = Store::open(&options.folder, now)?;
-        let (relay, rebuilt) = Relay::open(&store)?;
+        let (relay, rebuilt) = Relay::open(&store, options.cache_bytes)?;
         let (policy, policy_error) = match options.policy {
             Ok(policy) => (policy, None),
             Err(error) => (Policy::default(), Some(error.to_string())),
@@ -207,6 +213,11 @@ impl Memory {
         }
         self.keep_up()?;
         Ok(outcomes)
+    }
+
+    /// About how many bytes of namespaces are in memory now; see [`Options::cache_bytes`].
+    pub fn cached_bytes(&self) -> usize {
+        self.inner.relay.partitions().bytes()
     }
 
     /// Says what would become of a candidate, and stores nothing.

@@ -73,7 +73,9 @@ pub enum Purged {
 impl Relay {
     /// Opens what is derived from a store. Whatever is missing, damaged or of a history that this store
     /// does not have is begun anew; the second value tells why, if there was something to begin anew.
-    pub fn open(store: &Store) -> Result<(Relay, Option<String>)> {
+    ///
+    /// Of the partitions about `kept_bytes` stay in memory.
+    pub fn open(store: &Store, kept_bytes: usize) -> Result<(Relay, Option<String>)> {
         let folder = store.derived_folder().join("keyword");
         create_private_folder(&folder)?;
         let opened = KeywordIndex::open(&folder)?;
@@ -104,7 +106,7 @@ impl Relay {
             leases: Leases::open(&store.derived_folder().join("leases"))?,
             folder,
             keyword: RwLock::new(opened.index),
-            partitions: Partitions::new(graphs.clone()),
+            partitions: Partitions::new(graphs.clone(), kept_bytes),
             graphs,
         };
         relay.renew_lease()?;

@@ -16,9 +16,6 @@ use crate::namespace::Namespace;
 use crate::store::{ModelRow, Place, Snapshot};
 use crate::text::terms;
 
-/// How many bytes of partitions are kept. Beyond it the least recently used are dropped; the ones of the
-/// running recall stay whatever they take.
-const BYTES_MAX: usize = 1 << 30;
 /// After so many new records a partition is loaded anew instead of followed.
 const CHANGES_MAX: usize = 5000;
 /// So many changes are looked through: a hundred take as long as taking in one record. Of a small namespace no
@@ -77,11 +74,19 @@ impl Partitions {
     }
 }
 
-#[derive(Default)]
 struct Kept {
     by_key: HashMap<Key, Slot>,
     uses: u64,
     bytes: usize,
+    /// How many bytes are kept. Beyond it the least recently used partitions are dropped; those of the running
+    /// recall stay whatever they take.
+    most: usize,
+}
+
+impl Kept {
+    fn nothing(most: usize) -> Kept {
+        Kept { by_key: HashMap::new(), uses: 0, bytes: 0, most }
+    }
 }
 
 /// One partition. Whoever loads or follows it holds its lock, so that it is done once.
@@ -93,8 +98,8 @@ struct Slot {
 }
 
 impl Partitions {
-    pub(super) fn new(graphs: Arc<Graphs>) -> Partitions {
-        Partitions { kept: Mutex::default(), graphs }
+    pub(super) fn new(graphs: Arc<Graphs>, most: usize) -> Partitions {
+        Partitions { kept: Mutex::new(Kept::nothing(most)), graphs }
     }
 
     /// The partition of an area as the snapshot has it, with its vectors if a model is named; with `exact`
@@ -153,9 +158,15 @@ impl Partitions {
         Ok(partition)
     }
 
+    /// About how many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     /// Drops everything, as after a change of models.
     pub fn clear(&self) {
-        *self.lock() = Kept::default();
+        let mut kept = self.lock();
+        *kept = Kept::nothing(kept.most);
     }
 
     /// Lets go of what was erased in a namespace, in every partition that holds it, without waiting for the
@@ -228,7 +239,7 @@ impl Partitions {
         let Some(slot) = kept.by_key.get_mut(key) else { return };
         let before = std::mem::replace(&mut slot.bytes, bytes);
         kept.bytes = kept.bytes - before + bytes;
-        while kept.bytes > BYTES_MAX {
+        while kept.bytes > kept.most {
             let others = kept.by_key.iter().filter(|(other, slot)| *other != key && slot.bytes > 0);
             let Some(oldest) = others.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone()) else {
                 return;

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use recordari::{Candidate, Mode, Principal, Query};
+use recordari::{Candidate, Memory, Mode, Options, Principal, Query};
 
 use crate::world::{World, someone};
 
@@ -93,4 +93,34 @@ fn a_small_namespace_costs_the_same_in_a_large_store() {
         }
     }
     panic!("{ratios:?}");
+}
+
+#[test]
+fn what_stays_in_memory_is_bounded_and_changes_no_answer() {
+    let world = World::new();
+    let users: Vec<Principal> = (0..40).map(|user| someone("acme", &format!("user{user}"), None)).collect();
+    for (number, who) in users.iter().enumerate() {
+        let all: Vec<Candidate> =
+            (0..30).map(|place| world.said(None, &text(number * 30 + place), "log")).collect();
+        world.memory().remember_all(who, &all).unwrap();
+    }
+    let answers = |memory: &Memory| -> Vec<Vec<String>> {
+        let of = |(number, who): (usize, &Principal)| {
+            let answer = memory.recall(who, &Query::new(text(number * 30 + 7))).unwrap();
+            answer.hits.iter().map(|hit| hit.record.record_id.as_str().to_owned()).collect()
+        };
+        users.iter().enumerate().map(of).collect()
+    };
+    let all = world.open_another();
+    let want = answers(&all);
+    let one = all.cached_bytes() / users.len();
+    assert!(one > 0 && want.iter().all(|hits| !hits.is_empty()));
+    for (budget, most) in [(5 * one, 6 * one), (1, 2 * one)] {
+        let options = Options { cache_bytes: budget, ..world.options() };
+        let (memory, _) = Memory::open(options).unwrap();
+        for _ in 0..2 {
+            assert_eq!(answers(&memory), want);
+            assert!((1..=most).contains(&memory.cached_bytes()), "{} of {budget}", memory.cached_bytes());
+        }
+    }
 }
