@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Asked, NONE, Rounded, VectorBlock};
+use super::search::Rounded;
+use super::{Asked, NONE, VectorBlock};
 use crate::change::DocId;
 
 /// Marks a row of the graph that the block does not have (any more).

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::search::Weighed;
 use super::*;
 use crate::change::DocId;
+use crate::index::sketch::Among;
 use crate::simd::pack;
 
 const DIMS: usize = 96;
