@@ -11,7 +11,7 @@ const K1: f64 = 1.2;
 const B: std::ops::RangeInclusive<f64> = 0.7..=1.0;
 /// How fast it rises with the spread of lengths (their standard deviation as a share of their mean).
 const B_PER_SPREAD: f64 = 1.2;
-/// The middle of the scale of [`relevance`]: so much said, in natural units of information, is as good a
+/// The [`middle`] of the scale at most: so much said, in natural units of information, is as good a
 /// match as half of what the words could say.
 const SAID_ENOUGH: f64 = 5.0;
 
@@ -82,20 +82,22 @@ impl Lengths {
     }
 }
 
-/// How relevant what a document says makes it, from 0 to 1: `said` is the sum over the query's words of
-/// weight times saturation, `possible` the sum of their weights.
+/// The middle of the scale on which documents are relevant, from 0 to 1, by what they say: the sum over the query's
+/// words of weight times saturation. `possible` is the sum of the weights. What a document says makes it as
+/// relevant as that is a share of itself and the middle ([`share`](crate::simd::share)).
 ///
 /// The middle, 0.5, is where a document says half of what the words could say, or five units of
 /// information, whichever is less. A share alone would make nothing relevant to a long text, of whose
 /// words every document has few; an amount alone would make nothing relevant in a small collection,
 /// where no word says much.
-pub fn relevance(said: f64, possible: f64) -> f64 {
-    if said <= 0.0 { 0.0 } else { said / (said + SAID_ENOUGH.min(possible / 2.0)) }
+pub fn middle(possible: f64) -> f32 {
+    SAID_ENOUGH.min(possible / 2.0) as f32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::share;
 
     #[test]
     fn rare_words_say_more_and_repetition_saturates() {
@@ -123,6 +125,7 @@ mod tests {
 
     #[test]
     fn relevance_has_its_middle_at_half_of_a_short_query_and_at_enough_of_a_long_one() {
+        let relevance = |said: f32, possible: f64| share(said, middle(possible));
         assert_eq!(relevance(0.0, 0.0), 0.0);
         assert_eq!(relevance(2.0, 4.0), 0.5);
         assert_eq!(relevance(5.0, 400.0), 0.5);

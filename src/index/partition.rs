@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::block::{Beside, Neighbours, RowKey, Stale, VectorBlock};
 use super::bm25::Collection;
 use super::sieve::Sieve;
-use super::words::{Words, key};
+use super::words::{Postings, Words, key};
 use crate::change::{Columns, DocId, NamespaceId, Seq};
 use crate::text::canonical;
 use crate::trust::Sensitivity;
 
 /// From this share of slots on that hold nothing any more, a partition is better loaded anew.
 const DEAD_SHARE: usize = 4;
+/// Looking a slot up among postings takes about as long as counting so many of them.
+const LOOK_UP: usize = 16;
 /// So many late words are few, whatever the partition's size.
 const LATE_FEW: usize = 20_000;
 
@@ -72,7 +74,7 @@ impl Partition {
         at: Seq,
         members: Vec<NamespaceId>,
         entries: Vec<Entry>,
-        words: Words,
+        mut words: Words,
         triggers: BTreeMap<u32, String>,
     ) -> Partition {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.columns.doc));
@@ -82,6 +84,7 @@ impl Partition {
             sieve.push(&entry.columns);
             totals[entry.columns.sensitivity as usize].add(entry.columns.terms);
         }
+        words.count(|slot| sieve.sensitivity(slot as usize));
         Partition {
             subjects: entries.iter().any(|entry| entry.subject != 0),
             at,
@@ -133,6 +136,24 @@ impl Partition {
     pub fn collection(&self, clearance: Sensitivity) -> Collection {
         let readable = self.totals.iter().take(clearance as usize + 1);
         readable.fold(Collection::default(), |sum, class| sum.with(class))
+    }
+
+    /// In how many of the records that [`collection`](Partition::collection) counts a word occurs.
+    pub fn documents(&self, postings: &Postings<'_>, clearance: Sensitivity) -> u64 {
+        let counts = |slot: u32| self.sieve.counts(slot as usize, clearance);
+        let ended = self.sieve.ended();
+        let early = match postings.by_class {
+            Some(by_class) if ended.len() * LOOK_UP < postings.slots.len() => {
+                let all = by_class[..=clearance as usize].iter().map(|count| u64::from(*count)).sum::<u64>();
+                let is_gone = |slot: &&u32| {
+                    self.sieve.sensitivity(**slot as usize) <= clearance as usize
+                        && postings.slots.binary_search(slot).is_ok()
+                };
+                all - ended.iter().filter(is_gone).count() as u64
+            }
+            _ => postings.slots.iter().filter(|slot| counts(**slot)).count() as u64,
+        };
+        early + postings.late.iter().filter(|(slot, _)| counts(*slot)).count() as u64
     }
 
     /// Whether a query can name the subject of any record.
@@ -366,7 +387,43 @@ mod tests {
         assert_eq!(block.first(1).unwrap(), [0.0, 0.0], "what is gone is blank");
         assert_eq!(block.first(10).unwrap(), [13.0, 13.0]);
         assert_eq!(partition.triggers().keys().copied().collect::<Vec<u32>>(), [9, 10]);
-        assert_eq!(partition.words().postings(key(b"tea")).count(), 11);
+        assert_eq!(partition.words().postings(key(b"tea")).iter().count(), 11);
+    }
+
+    #[test]
+    fn in_how_many_documents_a_word_occurs_is_exact_for_every_clearance_and_after_every_change() {
+        let classed = |doc: u64| {
+            let sensitivity = Sensitivity::ALL[doc as usize % Sensitivity::ALL.len()];
+            Entry { columns: Columns { sensitivity, ..entry(doc).columns }, ..entry(doc) }
+        };
+        // One word in all of them, one in few, one in none of the first.
+        let words =
+            Words::new((0..2000).map(|slot| (key(b"all"), slot, 1)).chain([(key(b"few"), 3, 1)]).collect());
+        let entries = (1..=2000).map(classed).collect();
+        let mut partition = Partition::new(Seq(1), vec![NamespaceId(1)], entries, words, BTreeMap::new());
+        let mut changes: Vec<(Vec<u64>, Vec<u64>)> = vec![(vec![], vec![])];
+        changes.push((vec![4, 9, 2000], vec![2001, 2002]));
+        changes.push(((100..400).collect(), (2003..2050).collect()));
+        changes.push((vec![2001, 2049], vec![]));
+        for (seq, (gone, new)) in (2..).zip(changes) {
+            let added = |doc: u64| Added {
+                entry: classed(doc),
+                words: vec![(key(b"all"), 1), (key(b"late"), 1)],
+                vectors: Vec::new(),
+                trigger: None,
+            };
+            let added: Vec<Added> = new.into_iter().map(added).collect();
+            assert!(partition.advance(Seq(seq), &gone.into_iter().map(DocId).collect(), &added));
+            for word in ["all", "few", "late", "none"] {
+                for clearance in Sensitivity::ALL.iter().copied() {
+                    let postings = partition.words().postings(key(word.as_bytes()));
+                    let counts = |slot: u32| partition.sieve().counts(slot as usize, clearance);
+                    let plain = postings.iter().filter(|(slot, _)| counts(*slot)).count() as u64;
+                    assert_eq!(partition.documents(&postings, clearance), plain, "{word}, {clearance:?}");
+                }
+            }
+        }
+        assert!(partition.words().postings(key(b"all")).by_class.is_some());
     }
 
     #[test]

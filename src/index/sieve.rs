@@ -21,6 +21,8 @@ pub struct Sieve {
     until: Vec<i64>,
     class: Vec<u8>,
     lengths: Vec<u32>,
+    /// The slots that went out of force, ascending.
+    ended: Vec<u32>,
     last: Last,
 }
 
@@ -72,6 +74,14 @@ impl Sieve {
     pub(super) fn end(&mut self, slot: usize) {
         self.last.set(None);
         self.class[slot] |= ENDED;
+        if let Err(place) = self.ended.binary_search(&(slot as u32)) {
+            self.ended.insert(place, slot as u32);
+        }
+    }
+
+    /// The slots that went out of force, ascending.
+    pub fn ended(&self) -> &[u32] {
+        &self.ended
     }
 
     /// Which slots are in force, of one of these kinds (of none: of any), within the clearance, and hold at
@@ -116,12 +126,17 @@ impl Sieve {
     /// be read, whatever else is filtered.
     pub fn counts(&self, slot: usize, clearance: Sensitivity) -> bool {
         let class = self.class[slot];
-        class & ENDED == 0 && class & ((1 << KIND_BITS) - 1) <= clearance as u8
+        class & ENDED == 0 && self.sensitivity(slot) <= clearance as usize
     }
 
-    /// How many terms a slot's record has.
-    pub fn length(&self, slot: usize) -> u32 {
-        self.lengths[slot]
+    /// The number of the class of sensitivity of a slot's record, in force or not.
+    pub fn sensitivity(&self, slot: usize) -> usize {
+        usize::from(self.class[slot] & ((1 << KIND_BITS) - 1))
+    }
+
+    /// How many terms each slot's record has.
+    pub fn lengths(&self) -> &[u32] {
+        &self.lengths
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -2,18 +2,21 @@
 //! its raw values. Nothing outside of the plan's ground is looked at.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::Looked;
 use super::plan::{Ground, Region};
 use super::{Mode, Query};
 use crate::gate::policy::RecallPolicy;
 use crate::index::block::{Asked, Seen, Walk, Worth};
-use crate::index::bm25::{self, Collection};
-use crate::index::{Entry, hash_of_words, subject_words, words};
+use crate::index::bm25::{self, Collection, Lengths};
+use crate::index::words::{self, Postings};
+use crate::index::{Entry, Partition, hash_of_words, subject_words};
+use crate::simd::{Level, shares_at};
 
 /// The most words of a query that are looked up; more are cut off.
 const TERMS_MAX: usize = 256;
+/// For a word of so many records it is worked out beforehand what it says in one of up to so many terms.
+const TOLD_ONCE: usize = 256;
 /// The longest run of words of a query that is compared with subjects.
 const SUBJECT_WORDS_MAX: usize = 5;
 
@@ -21,7 +24,7 @@ const SUBJECT_WORDS_MAX: usize = 5;
 pub(super) struct Found {
     /// Whether the query's words were looked for.
     pub by_words: bool,
-    /// How relevant the query's words make the record: in [0, 1), see [`bm25::relevance`].
+    /// How relevant the query's words make the record: in [0, 1), see [`bm25::middle`].
     pub keyword: Vec<Vec<f32>>,
     /// The best cosine of the record's vectors, as near as its region says; [`NONE`] without one.
     pub cosine: Vec<Vec<f32>>,
@@ -34,15 +37,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether anything that counts was found in some slots of a region: a cosine that is enough, words, or a name.
-    pub(super) fn is_any_in(&self, region: usize, slots: Range<usize>, enough: f32) -> bool {
-        // Without branches, so that many are looked at together.
-        let near =
-            self.cosine[region][slots.clone()].iter().fold(false, |any, cosine| any | (*cosine >= enough));
-        let words = self.keyword[region][slots.clone()].iter().fold(false, |any, said| any | (*said > 0.0));
-        near | words | self.subject[region][slots].contains(&true)
-    }
-
     /// Whether any search has found that document.
     pub(super) fn matches(&self, ground: &Ground, doc: crate::change::DocId) -> bool {
         let here = |(region, slot): (usize, usize)| {
@@ -132,30 +126,39 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
     let mut possible = 0.0;
     for term in terms {
         let key = words::key(term.as_bytes());
-        let of_region = |region: &Region| {
-            let sieve = region.partition.sieve();
-            let counts = |(slot, _): &(u32, u16)| sieve.counts(*slot as usize, ground.clearance);
-            region.partition.words().postings(key).filter(counts).count() as u64
+        let postings = |region: &Region| {
+            let postings = region.partition.words().postings(key);
+            region.partition.documents(&postings, ground.clearance)
         };
-        let weight = collection.weight(ground.regions.iter().map(of_region).sum());
+        let weight = collection.weight(ground.regions.iter().map(postings).sum());
         possible += weight;
         for (region, scores) in ground.regions.iter().zip(&mut scores) {
-            let sieve = region.partition.sieve();
-            for (slot, count) in region.partition.words().postings(key) {
-                let slot = slot as usize;
-                if region.allowed[slot] {
-                    scores[slot] +=
-                        (weight * lengths.saturation(u32::from(count), sieve.length(slot))) as f32;
-                }
-            }
+            add(&region.partition, &region.partition.words().postings(key), weight, lengths, scores);
         }
     }
-    for scores in &mut scores {
-        for score in scores.iter_mut().filter(|score| **score > 0.0) {
-            *score = bm25::relevance(f64::from(*score), possible) as f32;
-        }
+    let middle = bm25::middle(possible);
+    for (region, scores) in ground.regions.iter().zip(&mut scores) {
+        shares_at(Level::detect(), &region.allowed, middle, scores);
     }
     scores
+}
+
+/// Adds what a word says to the score of each slot that holds it.
+fn add(partition: &Partition, postings: &Postings<'_>, weight: f64, lengths: Lengths, scores: &mut [f32]) {
+    let said = |count: u16, length: u32| (weight * lengths.saturation(u32::from(count), length)) as f32;
+    let all = partition.sieve().lengths();
+    // Most records hold a word once and are short: what it says there is worked out once for many of them.
+    let once: Vec<f32> = match postings.slots.len() >= TOLD_ONCE {
+        true => (0..TOLD_ONCE as u32).map(|length| said(1, length)).collect(),
+        false => Vec::new(),
+    };
+    for (slot, count) in postings.iter() {
+        let length = all[slot as usize];
+        scores[slot as usize] += match once.get(length as usize) {
+            Some(said) if count == 1 => *said,
+            _ => said(count, length),
+        };
+    }
 }
 
 /// Which records have a subject whose words stand in the query, in order and side by side.

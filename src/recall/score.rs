@@ -7,7 +7,6 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
 use super::gather::Found;
 use super::plan::Ground;
@@ -17,13 +16,13 @@ use crate::error::Result;
 use crate::gate::policy::RecallPolicy;
 use crate::index::block::NONE;
 use crate::record::{Form, Kind};
-use crate::simd::Packed;
+use crate::simd::{Level, Mixed, Packed, reaching_at};
 use crate::store::Snapshot;
 use crate::trust::Authority;
 
-/// More than what the arithmetic of one cosine can be off by.
+/// More than what the arithmetic of one cosine, or of one strength, can be off by.
 const ROUNDING: f32 = 1e-5;
-/// Slots that are passed over together where nothing was found.
+/// Slots that are looked at together.
 const RUN: usize = 64;
 /// The grid that contributions lie on.
 const GRID: f64 = (1u64 << 20) as f64;
@@ -48,60 +47,60 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
     let policy = &sources.policy.recall;
     let mut candidates: Vec<Candidate> = Vec::with_capacity(2 * policy.candidates);
     let mut least = f64::NEG_INFINITY;
-    for (region, here) in ground.regions.iter().enumerate() {
-        // What is below this by meaning, and found by nothing else, is out: told from one number of each slot,
-        // since there may be very many. What is not allowed has none.
-        let mut enough = cosine_of(ground, found, policy, region, least);
+    for region in 0..ground.regions.len() {
         let (cosines, keywords) = (&found.cosine[region], &found.keyword[region]);
-        for run in runs(cosines.len()) {
-            if !found.is_any_in(region, run.clone(), enough) {
+        let (named, mixed) = (&found.subject[region], mixed(ground, found, policy, region));
+        // There may be very many, so it is told of a run at once which may be among the best. What is not allowed has
+        // nothing that counts.
+        let mut reaching = [false; RUN];
+        for first in (0..cosines.len()).step_by(RUN) {
+            let run = first..(first + RUN).min(cosines.len());
+            let reaching = &mut reaching[..run.len()];
+            let (near, words, names) = (&cosines[run.clone()], &keywords[run.clone()], &named[run]);
+            let enough = least as f32 - ROUNDING;
+            if !reaching_at(Level::detect(), mixed, enough, near, words, names, reaching) {
                 continue;
             }
-            for slot in run {
-                if cosines[slot] < enough && keywords[slot] <= 0.0 && !found.subject[region][slot] {
-                    continue;
-                }
+            for slot in (first..).zip(&*reaching).filter(|(_, reaches)| **reaches).map(|(slot, _)| slot) {
                 let matched = Match::of(ground, found, region, slot);
                 let strength = matched.strength(policy);
                 if strength < least || matched.is_nothing() {
                     continue;
                 }
-                let doc = here.partition.entries()[slot].columns.doc;
-                candidates.push(Candidate { strength, doc, region, slot });
+                candidates.push(Candidate { strength, region, slot });
                 // Of very many, all but the best are dropped as they come.
                 if candidates.len() == 2 * policy.candidates {
-                    keep_best(&mut candidates, policy.candidates);
+                    keep_best(ground, &mut candidates, policy.candidates);
                     least =
                         candidates.iter().map(|candidate| candidate.strength).fold(f64::INFINITY, f64::min);
-                    enough = cosine_of(ground, found, policy, region, least);
                 }
             }
         }
     }
-    keep_best(&mut candidates, policy.candidates);
+    keep_best(ground, &mut candidates, policy.candidates);
     let shares = Shares::of(policy, found.by_words, ground.asked.vector.is_some());
     let mut ranking = Ranking { sources, ground, found, shares, heap: BinaryHeap::new() };
-    let ranked = |Candidate { doc, region, slot, .. }: Candidate| Ranked {
+    let ranked = |Candidate { region, slot, .. }: Candidate| Ranked {
         is_exact: found.slack[region] == 0.0 || found.cosine[region][slot] == NONE,
-        scored: ranking.scored(region, slot, doc, Match::of(ground, found, region, slot)),
+        scored: ranking.scored(region, slot, Match::of(ground, found, region, slot)),
     };
     let all: Vec<Ranked> = candidates.into_iter().map(ranked).collect();
     ranking.heap = all.into();
     ranking
 }
 
-/// So many slots at once, as runs of [`RUN`].
-fn runs(slots: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..slots).step_by(RUN).map(move |first| first..(first + RUN).min(slots))
-}
-
-/// A cosine below which a region's record, found by its meaning alone, is surely less than that strength, or
-/// nothing at all.
-fn cosine_of(ground: &Ground, found: &Found, policy: &RecallPolicy, region: usize, strength: f64) -> f32 {
-    let calibration = ground.asked.calibration;
-    let share = (strength / policy.weights.semantic).clamp(0.0, 1.0) as f32;
-    let cosine = calibration.unrelated + share * (calibration.related - calibration.unrelated);
-    cosine - found.slack[region] - ROUNDING
+/// How a region's columns add up to a strength: what is rounded may be as near as its slack allows.
+fn mixed(ground: &Ground, found: &Found, policy: &RecallPolicy, region: usize) -> Mixed {
+    let (calibration, weights) = (ground.asked.calibration, &policy.weights);
+    let slack = found.slack[region] + ROUNDING;
+    let width = calibration.related - calibration.unrelated;
+    Mixed {
+        from: calibration.unrelated - slack,
+        upto: calibration.related - slack,
+        near: weights.semantic as f32 / width.max(f32::MIN_POSITIVE),
+        more: weights.keyword as f32,
+        mark: weights.subject as f32,
+    }
 }
 
 /// Scored documents, best first. Where vectors were compared by rounded numbers, a score is first what it can
@@ -183,16 +182,24 @@ impl Ranking<'_> {
             semantic: relevance(self.ground, cosine),
             ..Match::of(self.ground, self.found, region, slot)
         };
-        let scored = Scored { vector: first, ..self.scored(region, slot, doc, matched) };
+        let scored = Scored { vector: first, ..self.scored(region, slot, matched) };
         Ok(Ranked { scored, is_exact: true })
     }
 
-    fn scored(&self, region: usize, slot: usize, doc: DocId, matched: Match) -> Scored {
+    fn scored(&self, region: usize, slot: usize, matched: Match) -> Scored {
         let columns = self.columns(region, slot);
         let policy = &self.sources.policy.recall;
         let parts = parts(&matched, columns, policy, columns_age(columns, self.sources.now));
         let score = parts.iter().map(|part| part.contribution).sum();
-        Scored { region, slot, doc, score, relevance: matched.relevance(self.shares), vector: None, matched }
+        Scored {
+            region,
+            slot,
+            doc: columns.doc,
+            score,
+            relevance: matched.relevance(self.shares),
+            vector: None,
+            matched,
+        }
     }
 
     fn columns(&self, region: usize, slot: usize) -> &Columns {
@@ -203,19 +210,24 @@ impl Ranking<'_> {
 /// A record that might be scored: no more than it takes to choose, since there may be very many.
 struct Candidate {
     strength: f64,
-    doc: DocId,
     region: usize,
     slot: usize,
 }
 
 /// Keeps the candidates that the policy asks for: the best by what decides most, which bounds the work
 /// that follows. The rest could at most gain what the small parts are worth.
-fn keep_best(candidates: &mut Vec<Candidate>, most: usize) {
+fn keep_best(ground: &Ground, candidates: &mut Vec<Candidate>, most: usize) {
+    let doc = |one: &Candidate| doc_of(ground, one.region, one.slot);
     if candidates.len() > most {
-        candidates
-            .select_nth_unstable_by(most, |a, b| b.strength.total_cmp(&a.strength).then(a.doc.cmp(&b.doc)));
+        candidates.select_nth_unstable_by(most, |a, b| {
+            b.strength.total_cmp(&a.strength).then_with(|| doc(a).cmp(&doc(b)))
+        });
         candidates.truncate(most);
     }
+}
+
+fn doc_of(ground: &Ground, region: usize, slot: usize) -> DocId {
+    ground.regions[region].partition.entries()[slot].columns.doc
 }
 
 /// Best first; the same score: the older document first.

@@ -34,6 +34,7 @@ mod rows;
 mod scan;
 #[cfg(test)]
 pub(crate) mod testing;
+mod weigh;
 
 #[cfg(target_arch = "x86_64")]
 mod bits_avx2;
@@ -53,3 +54,4 @@ pub use product::product;
 pub use quantise::{Activations, GROUP_ROWS, Int8Matrix, MAX_COLUMNS};
 pub use rows::{add_layer_norm, gelu, layer_norm};
 pub use scan::dot_i8_rows_at;
+pub use weigh::{Mixed, raise_at, reaching_at, share, shares_at};

@@ -17,6 +17,10 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many prepared statements a connection keeps: more than there are, since preparing one again costs
 /// several times what running it does.
 const STATEMENTS_KEPT: usize = 128;
+/// How much of the database every other connection keeps, in KiB: the inner nodes of its trees, and some leaves.
+/// What more keeps is slower to reach than the system's cache, which has it too: memory in small pages lies beyond
+/// what the processor can address quickly.
+const CACHE_KIB: i64 = 2_048;
 /// How much of the database the one writing connection keeps in memory, in KiB: the keys of its indexes are
 /// random, so that every write touches pages all over them.
 const WRITER_CACHE_KIB: i64 = 65_536;
@@ -64,7 +68,7 @@ pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
     // Without it a statement is planned again whenever a value is bound to it, which takes longer than
     // running it: half of a recall's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "cache_size", -16_384)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     check(&connection, mode, &in_force)?;
     Ok(connection)
 }

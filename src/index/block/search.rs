@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::super::sketch::{Among, MIN_ROWS, Sketch};
 use super::plan::{self, Choice, Counts};
 use super::{Beside, COARSE, GraphCounts, NONE, VectorBlock};
-use crate::simd::{Level, dot_i8_picked_at, dot_i8_rows_at};
+use crate::simd::{Level, Mixed, dot_i8_picked_at, dot_i8_rows_at, raise_at};
 
 /// From this many rows on, the scan is spread over the cores: below, waking them costs more.
 const PARALLEL_ROWS: usize = 16_384;
@@ -17,8 +17,6 @@ const PARALLEL_ROWS: usize = 16_384;
 const DEVIATIONS: f32 = 8.0;
 /// The largest number of a rounded query.
 const QUERY_MAX: f32 = 2047.0;
-/// Rows that are weighed together where words and names have found none of them.
-const WEIGHED_TOGETHER: usize = 32;
 /// Where less than this share of the rows is allowed, they are looked at one by one.
 const SCATTERED: usize = 4;
 
@@ -57,14 +55,17 @@ pub struct Walk<'a> {
 impl Asked<'_> {
     /// What words and names add to a slot's nearness.
     pub(super) fn more(&self, slot: usize) -> f32 {
-        let named = f32::from(u8::from(self.named[slot]));
-        self.words[slot] * self.worth.words + named * self.worth.name
+        self.mixed().beside(self.words[slot], self.named[slot])
     }
 
     /// What a slot is worth at a cosine. What is found by its words is worth those, however far its meaning lies.
     pub(super) fn worth_of(&self, slot: usize, cosine: f32) -> f32 {
-        let (Worth { from, upto, .. }, more) = (self.worth, self.more(slot));
-        if more > 0.0 { cosine.clamp(from, upto) + more } else { cosine.min(upto) }
+        self.mixed().raised(cosine, self.words[slot], self.named[slot])
+    }
+
+    fn mixed(&self) -> Mixed {
+        let Worth { from, upto, words, name } = self.worth;
+        Mixed { from, upto, near: 1.0, more: words, mark: name }
     }
 }
 
@@ -323,26 +324,15 @@ impl Among for Weighed<'_> {
     }
 
     fn weigh(&self, first: usize, cosines: &mut [f32]) {
-        let Asked { allowed, words, named, worth, .. } = *self.asked;
-        for (first, cosines) in (first..).step_by(WEIGHED_TOGETHER).zip(cosines.chunks_mut(WEIGHED_TOGETHER))
-        {
+        let Asked { allowed, words, named, .. } = *self.asked;
+        if self.block.is_straight {
             let rows = first..first + cosines.len();
-            let is_plain = || {
-                let said = words[rows.clone()].iter().fold(false, |any, said| any | (*said > 0.0));
-                !said && !named[rows.clone()].contains(&true)
-            };
-            if self.block.is_straight && is_plain() {
-                // No branch, so that many are weighed at once.
-                for (cosine, allowed) in cosines.iter_mut().zip(&allowed[rows]) {
-                    let near = if *cosine < worth.upto { *cosine } else { worth.upto };
-                    let keep = u32::from(*allowed).wrapping_neg();
-                    *cosine = f32::from_bits(near.to_bits() & keep | NONE.to_bits() & !keep);
-                }
-                continue;
-            }
-            for (row, cosine) in rows.zip(cosines) {
-                *cosine = if self.is_allowed(row) { self.worth(row, *cosine) } else { NONE };
-            }
+            let (allowed, words, named) = (&allowed[rows.clone()], &words[rows.clone()], &named[rows]);
+            raise_at(Level::detect(), self.asked.mixed(), allowed, words, named, cosines);
+            return;
+        }
+        for (row, cosine) in (first..).zip(cosines) {
+            *cosine = if self.is_allowed(row) { self.worth(row, *cosine) } else { NONE };
         }
     }
 }
