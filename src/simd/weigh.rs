@@ -126,7 +126,8 @@ mod tests {
             }
         }
         let more = numbers.floats(count).iter().map(|x| if *x < 0.3 { 0.0 } else { *x }).collect();
-        let mut flags = |one_in: u64| (0..count).map(|_| bits.next().is_multiple_of(one_in)).collect::<Vec<bool>>();
+        let mut flags =
+            |one_in: u64| (0..count).map(|_| bits.next().is_multiple_of(one_in)).collect::<Vec<bool>>();
         (near, more, flags(9), flags(2))
     }
 

@@ -22,8 +22,8 @@ const STATEMENTS_KEPT: usize = 128;
 /// what the processor can address quickly.
 const CACHE_KIB: i64 = 2_048;
 /// How much of the database the one writing connection keeps in memory, in KiB: the keys of its indexes are
-/// random, so that every write touches pages all over them.
-const WRITER_CACHE_KIB: i64 = 65_536;
+/// random, so that every write touches pages all over them. Every commit walks through all of it.
+const WRITER_CACHE_KIB: i64 = 16_384;
 /// How many pages the journal may hold before it is copied into the database: the same pages are written
 /// again and again, and the fewer copies the better.
 const JOURNAL_PAGES: i64 = 8_000;
