@@ -60,7 +60,7 @@ pub mod eval;
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use embed::{Embedder, HashingEmbedder};
 pub use error::{Error, ErrorKind, Result};
-pub use forget::{Forget, Forgotten, Promise, Receipt};
+pub use forget::{Forget, Forgotten, Preview, Promise, Receipt, verify_receipt};
 pub use gate::Policy;
 pub use memory::{Memory, Opening, Options};
 pub use namespace::{Namespace, Principal, Reach, Scope};
@@ -72,7 +72,7 @@ pub use record::{
 };
 pub use remember::{Correction, Outcome};
 pub use store::{
-    AsOf, Compare, Filter, Finding, HistoryEntry, Page, PageRequest, Selector, StateFilter, TraceSummary,
-    Waiting, Written,
+    AsOf, Compare, Filter, Finding, HistoryEntry, JobCounts, Page, PageRequest, PublicKey, Selector,
+    StateFilter, TraceSummary, Waiting, Written,
 };
 pub use trust::{Authority, Sensitivity};

@@ -58,6 +58,9 @@ reasons! {
     NotFound "not_found" "There is no such memory in this caller's scope." "Check the id, and the tenant, user, project and agent.";
     IdempotencyConflict "idempotency_conflict" "The idempotency key was used before with another body." "Use a new key for a new request.";
     RequestIdConflict "request_id_conflict" "The request id was used before for another target." "Use a new request id for a new target.";
+    StalePreview "stale_preview" "What the preview named is not what would be forgotten now; nothing was." "Look at a new preview, and apply its token.";
+    ReceiptAltered "receipt_altered" "The receipt is not as it was handed out, or was signed by nobody." "Print it anew: recordari receipt show.";
+    ReceiptOtherKey "receipt_other_key" "The receipt was signed with another key." "Ask whoever handed it out for their key: recordari receipt key.";
     AlreadyForgotten "already_forgotten" "The memory was forgotten before; the first receipt holds." "Nothing.";
     ReadersHoldFiles "readers_hold_files" "Another process still has index files open that hold the old words." "End it or wait for it, then repeat the request.";
     CheckpointBusy "checkpoint_busy" "Another process reads the database, so its journal could not be truncated." "Wait for it, then repeat the request.";

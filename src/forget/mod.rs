@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::gate::secrets;
 use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
-use crate::record::{FIELD_BYTES_MAX, RecordId};
+use crate::record::{FIELD_BYTES_MAX, MemoryId, RecordId};
 use crate::relay::{Purged, Relay};
 use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, minted};
 
-pub use receipt::{Promise, Receipt};
+pub use receipt::{Promise, Receipt, verify_receipt};
 
 /// How long the journal may be held by another process's reading before that is reported.
 const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -53,13 +53,36 @@ pub struct Forget {
     pub reason: String,
     /// The caller's id of the request: the same id gives the same receipt.
     pub request_id: Option<String>,
+    /// The token of a [`Preview`]: then exactly what that named is forgotten, or nothing.
+    pub preview: Option<String>,
 }
 
 impl Forget {
-    /// A request in the principal's own namespace, without an id.
+    /// A request in the principal's own namespace, without an id or a preview.
     pub fn new(selector: Selector, reason: impl Into<String>) -> Forget {
-        Forget { namespace: None, selector, reason: reason.into(), request_id: None }
+        Forget { namespace: None, selector, reason: reason.into(), request_id: None, preview: None }
     }
+}
+
+/// What a request would forget, while nothing is forgotten. Ids and counts, no content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// What a request names as its `preview` to forget exactly this.
+    pub token: String,
+    /// Where.
+    pub namespace: Namespace,
+    /// The memories that would go.
+    pub memories: Vec<MemoryId>,
+    /// All their versions, and single versions of others that rest on the source.
+    pub records: Vec<RecordId>,
+    /// Memories that would lose this source and keep another.
+    pub kept: Vec<MemoryId>,
+    /// Memories that would be held from recall, since something they were derived from would be gone.
+    pub held: Vec<MemoryId>,
+    /// How many candidates would leave the review queue.
+    pub candidates: u64,
+    /// Whether the source would be kept from coming back.
+    pub blocks_source: bool,
 }
 
 /// How a deletion went.
@@ -76,6 +99,8 @@ pub enum Forgotten {
     NotFound,
     /// The request id was used for something else.
     RequestIdConflict,
+    /// What the preview named is not what would be forgotten now; nothing was.
+    StalePreview,
 }
 
 impl Forgotten {
@@ -87,6 +112,7 @@ impl Forgotten {
             Forgotten::Already(_) => "already_forgotten",
             Forgotten::NotFound => "not_found",
             Forgotten::RequestIdConflict => "request_id_conflict",
+            Forgotten::StalePreview => "stale_preview",
         }
     }
 
@@ -96,7 +122,7 @@ impl Forgotten {
             Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) | Forgotten::Already(receipt) => {
                 Some(receipt)
             }
-            Forgotten::NotFound | Forgotten::RequestIdConflict => None,
+            Forgotten::NotFound | Forgotten::RequestIdConflict | Forgotten::StalePreview => None,
         }
     }
 }
@@ -107,6 +133,7 @@ enum Revoked {
     Before(Job),
     Nothing,
     Conflict,
+    Stale,
 }
 
 /// What was erased, and where.
@@ -127,13 +154,38 @@ pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> 
             finish(sources, job)
         }
         Revoked::Before(job) if job.state == JobState::Completed => {
-            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
+            Ok(Forgotten::Already(Receipt::of(sources.store, &job, Promise::Erased, Vec::new())))
         }
         Revoked::Before(job) => finish(sources, job),
         // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
         Revoked::Nothing => already(sources, principal, &request.selector),
         Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
+        Revoked::Stale => Ok(Forgotten::StalePreview),
     }
+}
+
+/// What a request would forget; none when there is nothing like that in the caller's scope. It is found by
+/// forgetting, and taking all of it back before anybody can see it.
+///
+/// # Errors
+/// As [`forget`] has them. Nothing is changed in any case.
+pub fn preview(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Option<Preview>> {
+    let namespace = check(sources, principal, request)?;
+    let (selector, clearance) = (&request.selector, principal.clearance);
+    sources.store.rehearse(sources.now, |writing| {
+        let erased = writing.erase(&namespace, selector, clearance, &request.reason, "")?;
+        let token = writing.preview_token(&namespace, selector, &erased);
+        Ok((!erased.is_empty()).then(|| Preview {
+            token,
+            namespace: namespace.clone(),
+            memories: erased.memories,
+            records: erased.records,
+            kept: erased.kept,
+            held: erased.held,
+            candidates: erased.candidates,
+            blocks_source: erased.blocked,
+        }))
+    })
 }
 
 /// Forgets many things, and cleans up after all of them together: the clean-up costs about the same for
@@ -161,10 +213,18 @@ pub fn forget_all(
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
     {
         Revoked::Erased(job, _) => Ok(match &cleaned {
-            Some(Forgotten::Incomplete(receipt)) => {
-                Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, receipt.left.clone()))
-            }
-            _ => Forgotten::Done(Receipt::of(&completed(sources, job), Promise::Erased, Vec::new())),
+            Some(Forgotten::Incomplete(receipt)) => Forgotten::Incomplete(Receipt::of(
+                sources.store,
+                &job,
+                Promise::Unreadable,
+                receipt.left.clone(),
+            )),
+            _ => Forgotten::Done(Receipt::of(
+                sources.store,
+                &completed(sources, job),
+                Promise::Erased,
+                Vec::new(),
+            )),
         }),
         _ => forget(sources, principal, request),
     };
@@ -215,13 +275,26 @@ fn revoke_one(
         return Ok((if same { Revoked::Before(job) } else { Revoked::Conflict }, None));
     }
     let receipt_id = minted("rcp", sources.now)?;
-    let erased =
-        writing.erase(namespace, &request.selector, principal.clearance, &request.reason, &receipt_id)?;
-    if erased.is_empty() {
-        let before = writing.job_of_target(namespace, &request.selector)?;
-        return Ok((before.map_or(Revoked::Nothing, Revoked::Before), None));
-    }
-    let body = receipt::body(namespace, &request.selector, &request.reason, &erased);
+    let (selector, clearance, reason) = (&request.selector, principal.clearance, &request.reason);
+    let erased = match &request.preview {
+        None => Some(writing.erase(namespace, selector, clearance, reason, &receipt_id)?),
+        Some(token) => writing.erase_as_seen(token, namespace, selector, clearance, reason, &receipt_id)?,
+    };
+    let Some(erased) = erased.filter(|erased| !erased.is_empty()) else {
+        let before = writing.job_of_target(namespace, selector)?;
+        return Ok((
+            match (before, &request.preview) {
+                // The same preview was applied before, and nothing has come since.
+                (Some(job), Some(token)) if job.body["preview"] == token.as_str() => Revoked::Before(job),
+                (_, Some(_)) => Revoked::Stale,
+                (Some(job), None) => Revoked::Before(job),
+                (None, None) => Revoked::Nothing,
+            },
+            None,
+        ));
+    };
+    let digest = writing.digest_of(&erased);
+    let body = receipt::body(request, namespace, &digest, &erased);
     let request_id = request.request_id.as_deref();
     writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, &body)?;
     let job = Job {
@@ -285,7 +358,11 @@ fn check(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resul
             "must be the caller's own or a wider one of the same tenant",
         ));
     }
-    for (field, text) in [("reason", Some(&request.reason)), ("request_id", request.request_id.as_ref())] {
+    for (field, text) in [
+        ("reason", Some(&request.reason)),
+        ("request_id", request.request_id.as_ref()),
+        ("preview", request.preview.as_ref()),
+    ] {
         if text.is_some_and(|text| text.trim().is_empty() || text.len() > FIELD_BYTES_MAX) {
             return Err(Error::invalid(field, format!("must be 1 to {FIELD_BYTES_MAX} bytes long")));
         }
@@ -308,7 +385,7 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
     match job {
         None => Ok(Forgotten::NotFound),
         Some(job) if job.state == JobState::Completed => {
-            Ok(Forgotten::Already(Receipt::of(&job, Promise::Erased, Vec::new())))
+            Ok(Forgotten::Already(Receipt::of(sources.store, &job, Promise::Erased, Vec::new())))
         }
         Some(job) => finish(sources, job),
     }
@@ -334,10 +411,31 @@ fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
         left.push((Reason::CheckpointBusy, String::new()));
     }
     if !left.is_empty() {
-        return Ok(Forgotten::Incomplete(Receipt::of(&job, Promise::Unreadable, left)));
+        // A note for whoever asks how far it is; the receipt that is handed out now says it in any case.
+        let note = receipt::left_to_json(&left);
+        let _ = sources.store.write(sources.now, |writing| writing.note_left(job.seq, &note));
+        return Ok(Forgotten::Incomplete(Receipt::of(sources.store, &job, Promise::Unreadable, left)));
     }
     sources.store.write(sources.now, |writing| writing.finish_jobs(job.seq))?;
-    Ok(Forgotten::Done(Receipt::of(&completed(sources, job), Promise::Erased, Vec::new())))
+    Ok(Forgotten::Done(Receipt::of(sources.store, &completed(sources, job), Promise::Erased, Vec::new())))
+}
+
+/// The receipts of the deletions in a caller's scope, newest first, at most `limit`; only those whose clean-up has
+/// not ended, or all.
+pub fn jobs(store: &Store, principal: &Principal, only_open: bool, limit: usize) -> Result<Vec<Receipt>> {
+    let jobs = store.snapshot()?.jobs_in(&principal.scope(), only_open, limit)?;
+    Ok(jobs.iter().map(|job| Receipt::as_it_stands(store, job)).collect())
+}
+
+/// Whether the clean-up after a deletion that was asked for before an instant has not ended, whoever asked.
+pub fn is_any_open(store: &Store, asked_before: Timestamp) -> Result<bool> {
+    Ok(store.snapshot()?.open_jobs()?.iter().any(|job| job.requested_at < asked_before))
+}
+
+/// The receipt of that id as it stands now, if it is one in a caller's scope.
+pub fn receipt(store: &Store, principal: &Principal, receipt_id: &str) -> Result<Option<Receipt>> {
+    let job = store.snapshot()?.job_in(&principal.scope(), receipt_id)?;
+    Ok(job.as_ref().map(|job| Receipt::as_it_stands(store, job)))
 }
 
 fn completed(sources: Sources<'_>, job: Job) -> Job {

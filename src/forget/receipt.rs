@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::Forget;
 use crate::clock::Timestamp;
 use crate::json::namespace_to_json;
 use crate::namespace::Namespace;
 use crate::reason::Reason;
-use crate::store::{Erased, Job, Selector};
+use crate::store::{Erased, Job, JobState, PublicKey, Selector, Store};
 use crate::words::words;
+
+/// How receipts are signed.
+const ALGORITHM: &str = "ed25519";
 
 words! {
     /// How much a receipt promises.
@@ -35,33 +39,67 @@ pub struct Receipt {
     pub promise: Promise,
     /// What has not been cleaned up yet, and who is in the way.
     pub left: Vec<(Reason, String)>,
-    /// Namespace, selector, reason, ids and counts.
+    /// Namespace, selector, reason, ids, generations, counts, and a keyed digest of the texts and sources.
     pub details: Value,
+    /// Who signed it.
+    pub key: PublicKey,
+    /// The signature, in hexadecimal digits, of everything else: of [`Receipt::to_json`] without the signature, on
+    /// one line without spaces between.
+    pub signature: String,
 }
 
 impl Receipt {
-    pub(super) fn of(job: &Job, promise: Promise, left: Vec<(Reason, String)>) -> Receipt {
-        Receipt {
+    pub(super) fn of(store: &Store, job: &Job, promise: Promise, left: Vec<(Reason, String)>) -> Receipt {
+        let mut details = job.body.clone();
+        // What an earlier try noted; this one knows better.
+        if let Value::Object(details) = &mut details {
+            details.remove("left");
+            details.remove("tried_at");
+        }
+        let mut receipt = Receipt {
             receipt_id: job.receipt_id.clone(),
             request_id: job.request_id.clone(),
             requested_at: job.requested_at,
             finished_at: job.finished_at,
             promise,
             left,
-            details: job.body.clone(),
+            details,
+            key: store.public_key(),
+            signature: String::new(),
+        };
+        receipt.signature = store.sign(receipt.unsigned().to_string().as_bytes());
+        receipt
+    }
+
+    /// As the store knows it: with what kept the last try from ending the clean-up.
+    pub(super) fn as_it_stands(store: &Store, job: &Job) -> Receipt {
+        let one = |one: &Value| {
+            let reason = Reason::from_code(one["reason"].as_str()?)?;
+            Some((reason, one["detail"].as_str().unwrap_or_default().to_owned()))
+        };
+        let left = job.body["left"].as_array().into_iter().flatten().filter_map(one).collect();
+        match job.state {
+            JobState::Completed => Receipt::of(store, job, Promise::Erased, Vec::new()),
+            JobState::Revoked => Receipt::of(store, job, Promise::Unreadable, left),
         }
     }
 
-    /// The receipt as JSON.
+    /// The receipt as JSON, signature included.
     pub fn to_json(&self) -> Value {
-        let left = |(reason, detail): &(Reason, String)| json!({ "reason": reason.code(), "detail": detail });
+        let mut receipt = self.unsigned();
+        receipt["signature"] =
+            json!({ "algorithm": ALGORITHM, "key": self.key.to_string(), "value": self.signature });
+        receipt
+    }
+
+    fn unsigned(&self) -> Value {
         let mut receipt = json!({
             "receipt_id": self.receipt_id,
             "request_id": self.request_id,
             "requested_at": self.requested_at.to_string(),
             "finished_at": self.finished_at.map(|at| at.to_string()),
             "promise": self.promise.code(),
-            "left": self.left.iter().map(left).collect::<Vec<_>>(),
+            "left": left_to_json(&self.left),
         });
         if let (Value::Object(receipt), Value::Object(details)) = (&mut receipt, &self.details) {
             receipt.extend(details.clone());
@@ -70,10 +108,38 @@ impl Receipt {
     }
 }
 
+/// Whether a receipt, as [`Receipt::to_json`] has it, is as the holder of that key handed it out.
+///
+/// # Errors
+/// The reason why it is not: `receipt_altered`, or `receipt_other_key` where another key is named in it.
+pub fn verify_receipt(receipt: &Value, key: &PublicKey) -> std::result::Result<(), Reason> {
+    let mut unsigned = receipt.clone();
+    let signature = unsigned.as_object_mut().and_then(|receipt| receipt.remove("signature"));
+    let signature = signature.ok_or(Reason::ReceiptAltered)?;
+    let named = |name: &str| signature[name].as_str().unwrap_or_default();
+    let is_whole = signature.as_object().is_some_and(|parts| parts.len() == 3);
+    if !is_whole || named("algorithm") != ALGORITHM {
+        return Err(Reason::ReceiptAltered);
+    }
+    let by_them = PublicKey::parse(named("key")).map_err(|_| Reason::ReceiptAltered)?;
+    if by_them != *key {
+        return Err(Reason::ReceiptOtherKey);
+    }
+    match key.has_signed(unsigned.to_string().as_bytes(), named("value")) {
+        true => Ok(()),
+        false => Err(Reason::ReceiptAltered),
+    }
+}
+
+pub(super) fn left_to_json(left: &[(Reason, String)]) -> Value {
+    let one = |(reason, detail): &(Reason, String)| json!({ "reason": reason.code(), "detail": detail });
+    left.iter().map(one).collect()
+}
+
 /// What the job keeps for the receipt. A subject is content, and so is a source's name: the selector is
 /// named by its sort alone, unless it is an id.
-pub(super) fn body(namespace: &Namespace, selector: &Selector, reason: &str, erased: &Erased) -> Value {
-    let target = match selector {
+pub(super) fn body(request: &Forget, namespace: &Namespace, digest: &str, erased: &Erased) -> Value {
+    let target = match &request.selector {
         Selector::Memory(id) => json!({ "memory": id.as_str() }),
         Selector::Subject(_) => json!("subject"),
         Selector::Source(_) => json!("source"),
@@ -82,8 +148,9 @@ pub(super) fn body(namespace: &Namespace, selector: &Selector, reason: &str, era
     json!({
         "namespace": namespace_to_json(namespace),
         "selector": target,
-        "reason": reason,
+        "reason": request.reason,
         "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        "generations": erased.generations(),
         "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "kept_with_other_sources": erased.kept.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "held": erased.held.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
@@ -93,5 +160,7 @@ pub(super) fn body(namespace: &Namespace, selector: &Selector, reason: &str, era
             "candidates": erased.candidates,
         },
         "source_blocked": erased.blocked,
+        "preview": request.preview,
+        "digest": digest,
     })
 }

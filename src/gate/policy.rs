@@ -16,6 +16,8 @@ pub struct Policy {
     pub gates: Gates,
     /// Weights and bounds of recall.
     pub recall: RecallPolicy,
+    /// What is expected of deletions.
+    pub forget: ForgetPolicy,
     /// How long traces are kept.
     pub traces: Traces,
 }
@@ -72,6 +74,14 @@ pub struct HalfLife {
     pub semantic: f64,
     pub episodic: f64,
     pub procedural: f64,
+}
+
+/// What is expected of deletions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "policy.toml explains each, and a test keeps the two alike")]
+pub struct ForgetPolicy {
+    pub deadline_minutes: u32,
 }
 
 /// How long traces are kept, and how many.
@@ -167,6 +177,10 @@ impl Policy {
                 [days.semantic, days.episodic, days.procedural]
                     .iter()
                     .all(|days| *days > 0.0 && days.is_finite()),
+            ),
+            (
+                "forget.deadline_minutes must lie between 1 and 525600",
+                (1..=525_600).contains(&self.forget.deadline_minutes),
             ),
             ("traces.keep_days must lie between 0 and 3650", self.traces.keep_days <= 3650),
             ("traces.keep_at_most must lie between 0 and 1000000", self.traces.keep_at_most <= 1_000_000),

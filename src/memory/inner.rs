@@ -27,6 +27,8 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// The write up to which nothing waits for a vector, so that a round walks over later ones alone.
     pub(super) embedded_upto: AtomicU64,
+    /// When unfinished deletions are tried again.
+    pub(super) retry: super::deletions::Retry,
 }
 
 impl Inner {
@@ -91,6 +93,7 @@ impl Inner {
             let _ = self.relay.drain(&self.store, &mut |_, _| {});
         }
         self.embed_waiting();
+        self.retry_deletions();
     }
 
     /// Embeds what was stored while the model was down. What fails now is tried again.

@@ -2,6 +2,7 @@
 //! own.
 
 mod background;
+mod deletions;
 #[cfg(feature = "graph")]
 mod graphs;
 mod inner;
@@ -16,7 +17,7 @@ use crate::change::Seq;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, QueryCache};
 use crate::error::{Error, Result};
-use crate::forget::{self, Forget, Forgotten, Receipt};
+use crate::forget;
 use crate::gate::Policy;
 use crate::namespace::Principal;
 use crate::recall::{self, Query, Recalled, Why};
@@ -132,6 +133,7 @@ impl Memory {
             policy,
             policy_error,
             clock: options.clock,
+            retry: deletions::Retry::new(),
             embedded_upto: AtomicU64::new(0),
         };
         let mut opening = Opening { created: opened.created, notices: Vec::new() };
@@ -291,31 +293,6 @@ impl Memory {
         recall::why(self.inner.for_recall(), principal, query, record)
     }
 
-    /// Forgets; the receipt says how far that has come.
-    pub fn forget(&self, principal: &Principal, request: &Forget) -> Result<Forgotten> {
-        let forgotten = forget::forget(self.inner.for_forget(), principal, request)?;
-        self.inner.memo.clear();
-        let kept = |receipt: &Receipt| receipt.details["kept_with_other_sources"] != json!([]);
-        if matches!(&forgotten, Forgotten::Done(receipt) | Forgotten::Incomplete(receipt) if kept(receipt)) {
-            // What lost the source that its vectors were made with waits for new ones.
-            self.inner.embed_waiting();
-        }
-        Ok(forgotten)
-    }
-
-    /// Forgets many things of one or several callers, and cleans up after all of them once. Each has its own
-    /// outcome or its own error.
-    pub fn forget_all(&self, requests: &[(&Principal, &Forget)]) -> Result<Vec<Result<Forgotten>>> {
-        let forgotten = forget::forget_all(self.inner.for_forget(), requests);
-        self.inner.memo.clear();
-        forgotten
-    }
-
-    /// Ends deletions that were left unfinished; tells how many still are.
-    pub fn resume_deletions(&self) -> Result<usize> {
-        forget::resume(self.inner.for_forget())
-    }
-
     /// The record of that id, in any state that has content; none when the caller sees no such record.
     pub fn get_record(&self, principal: &Principal, record: &RecordId) -> Result<Option<Record>> {
         let snapshot = self.inner.store.snapshot()?;
@@ -460,10 +437,12 @@ impl Memory {
                 namespaces.push(json!({ "namespace": namespace, "memories": here.0 }));
             }
         }
+        let deletions = snapshot.count_jobs(&principal.scope(), self.inner.deadline())?;
         Ok(json!({
             "namespaces": namespaces,
             "waiting_for_review": waiting,
-            "open_deletions": snapshot.open_jobs_in(&principal.scope())?,
+            "open_deletions": deletions.open,
+            "overdue_deletions": deletions.overdue,
             "writes": writes,
             "keyword_index": { "applied_writes": writes - unindexed },
             "model": in_use.map(|model| json!({ "name": model.name, "dims": model.dims, "fingerprint": model.fingerprint })),

@@ -63,6 +63,11 @@ impl Erased {
             && self.candidates == 0
             && !self.blocked
     }
+
+    /// How often each of the memories has been forgotten by now, in their order.
+    pub fn generations(&self) -> Vec<u32> {
+        self.tombstones.iter().map(|tombstone| tombstone.generation).collect()
+    }
 }
 
 /// One version about to be erased.
@@ -468,6 +473,51 @@ impl Writing<'_> {
             ..Event::new(self.now, place, "retired")
         })?;
         Ok(true)
+    }
+
+    /// Erases, but only if it is exactly what a preview of that token named; none, and nothing is changed, if it is not.
+    pub fn erase_as_seen(
+        &self,
+        token: &str,
+        namespace: &Namespace,
+        selector: &Selector,
+        clearance: Sensitivity,
+        reason: &str,
+        receipt: &str,
+    ) -> Result<Option<Erased>> {
+        self.attempt(|| {
+            let erased = self.erase(namespace, selector, clearance, reason, receipt)?;
+            Ok((self.preview_token(namespace, selector, &erased) == token).then_some(erased))
+        })
+    }
+
+    /// Names what would be erased, so that it can be told whether it is still the same: a keyed digest of where it
+    /// is, what was asked and every id.
+    pub fn preview_token(&self, namespace: &Namespace, selector: &Selector, erased: &Erased) -> String {
+        let place = crate::json::namespace_to_json(namespace).to_string();
+        let numbers = format!("{} {}", erased.candidates, erased.blocked);
+        let mut parts: Vec<&str> = vec![&place, &numbers];
+        for (what, ids) in [("memories", &erased.memories), ("kept", &erased.kept), ("held", &erased.held)] {
+            parts.push(what);
+            parts.extend(ids.iter().map(MemoryId::as_str));
+        }
+        parts.push("records");
+        parts.extend(erased.records.iter().map(RecordId::as_str));
+        let target = self.selector_digest(selector);
+        let parts: Vec<&[u8]> =
+            std::iter::once(target.as_slice()).chain(parts.iter().map(|part| part.as_bytes())).collect();
+        let digest = self.secret.digest_bytes(Of::Preview, &parts);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("pre_{hex}")
+    }
+
+    /// A keyed digest of what was erased: of the digests of its texts and sources.
+    pub fn digest_of(&self, erased: &Erased) -> String {
+        let marks = erased.tombstones.iter().flat_map(|tombstone| &tombstone.marks);
+        let mut parts: Vec<&[u8]> = marks.map(|mark| mark.digest.as_slice()).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        self.secret.digest_bytes(Of::Forgotten, &parts).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The keyed digest of what a request asks to be forgotten.

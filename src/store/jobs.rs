@@ -41,6 +41,17 @@ pub struct Job {
     pub body: serde_json::Value,
 }
 
+/// How many deletions there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// All of them.
+    pub all: u64,
+    /// Those whose clean-up has not ended.
+    pub open: u64,
+    /// Those of them that should have ended by now.
+    pub overdue: u64,
+}
+
 impl Writing<'_> {
     /// The job that an earlier request of the same id made, and whether it was for the same target.
     pub fn job_of_request(
@@ -113,11 +124,23 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Notes what keeps the deletions up to `seq` from being cleaned up, as a JSON list.
+    pub fn note_left(&self, seq: Seq, left: &serde_json::Value) -> Result<()> {
+        self.connection()
+            .prepare_cached(
+                "UPDATE deletion_jobs SET body = json_set(body, '$.tried_at', ?1, '$.left', json(?2))
+                 WHERE state <> 'completed' AND seq <= ?3",
+            )?
+            .execute(params![self.now.to_string(), left.to_string(), seq.0 as i64])?;
+        Ok(())
+    }
+
     /// Notes that everything up to `seq` is clean.
     pub fn finish_jobs(&self, seq: Seq) -> Result<()> {
         self.connection()
             .prepare_cached(
-                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2 WHERE state <> 'completed' AND seq <= ?3",
+                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2, body = json_remove(body, '$.tried_at', '$.left')
+                 WHERE state <> 'completed' AND seq <= ?3",
             )?
             .execute(params![JobState::Completed.code(), self.now.as_micros(), seq.0 as i64])?;
         Ok(())
@@ -156,19 +179,64 @@ impl Snapshot<'_> {
         Ok(statement.exists(params![namespace.0, after.0 as i64])?)
     }
 
-    /// How many deletions in a caller's scope are not cleaned up yet.
-    pub fn open_jobs_in(&self, scope: &Scope) -> Result<u64> {
-        let mut open = 0;
+    /// How many deletions there are in a caller's scope.
+    pub fn count_jobs(&self, scope: &Scope, asked_before: Timestamp) -> Result<JobCounts> {
+        let mut counts = JobCounts::default();
         for place in self.places(scope)? {
-            let here: i64 = self
-                .connection()
-                .prepare_cached(
-                    "SELECT count(*) FROM deletion_jobs WHERE namespace = ?1 AND state <> 'completed'",
-                )?
-                .query_row([place.id.0], |row| row.get(0))?;
-            open += here as u64;
+            let mut statement = self.connection().prepare_cached(
+                "SELECT count(*), count(*) FILTER (WHERE state <> 'completed'),
+                        count(*) FILTER (WHERE state <> 'completed' AND requested_at < ?2)
+                 FROM deletion_jobs WHERE namespace = ?1",
+            )?;
+            let number = |row: &rusqlite::Row<'_>, column| row.get(column).map(|count: i64| count as u64);
+            let here = statement.query_row(params![place.id.0, asked_before.as_micros()], |row| {
+                Ok(JobCounts { all: number(row, 0)?, open: number(row, 1)?, overdue: number(row, 2)? })
+            })?;
+            counts.all += here.all;
+            counts.open += here.open;
+            counts.overdue += here.overdue;
         }
-        Ok(open)
+        Ok(counts)
+    }
+
+    /// The deletions in a caller's scope, newest first, at most `limit`; only those whose clean-up has not ended, or
+    /// all.
+    pub fn jobs_in(&self, scope: &Scope, only_open: bool, limit: usize) -> Result<Vec<Job>> {
+        let mut found: Vec<(i64, String)> = Vec::new();
+        for place in self.places(scope)? {
+            let mut statement = self.connection().prepare_cached(
+                "SELECT seq, receipt_id FROM deletion_jobs
+                 WHERE namespace = ?1 AND (NOT ?2 OR state <> 'completed') ORDER BY seq DESC LIMIT ?3",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let here = statement.query_map(params![place.id.0, only_open, limit], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?;
+            for one in here {
+                found.push(one?);
+            }
+        }
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found.truncate(limit);
+        let mut jobs = Vec::with_capacity(found.len());
+        for (_, receipt) in &found {
+            jobs.extend(job(self.connection(), receipt)?);
+        }
+        Ok(jobs)
+    }
+
+    /// The deletion of a receipt, if it is one in a caller's scope.
+    pub fn job_in(&self, scope: &Scope, receipt_id: &str) -> Result<Option<Job>> {
+        let mut statement =
+            self.connection().prepare_cached("SELECT namespace FROM deletion_jobs WHERE receipt_id = ?1")?;
+        let place: Option<u32> = statement.query_row([receipt_id], |row| row.get(0)).optional()?;
+        let is_here = |place: u32| -> Result<bool> {
+            Ok(self.places(scope)?.iter().any(|here| here.id == NamespaceId(place)))
+        };
+        match place {
+            Some(place) if is_here(place)? => job(self.connection(), receipt_id),
+            _ => Ok(None),
+        }
     }
 
     /// The job of a receipt; whoever asks.

@@ -28,6 +28,8 @@ pub(super) enum Of {
     Selector,
     Content,
     Projection,
+    Preview,
+    Forgotten,
 }
 
 impl Secret {
@@ -69,6 +71,11 @@ impl Secret {
             )),
             Err(error) => Err(Error::io(&path)(error)),
         }
+    }
+
+    /// What other keys are made of.
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     /// Names the key without giving it away, so that a store can tell whether it has its own key.

@@ -30,6 +30,19 @@ impl<'t> Writing<'t> {
         self.transaction.deref()
     }
 
+    /// Does `work`, and takes back what it did when it comes to nothing or fails.
+    pub(super) fn attempt<T>(&self, work: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
+        self.connection().execute_batch("SAVEPOINT attempt")?;
+        let tip = self.tip.get();
+        let done = work();
+        if !matches!(done, Ok(Some(_))) {
+            self.connection().execute_batch("ROLLBACK TO attempt")?;
+            self.tip.set(tip);
+        }
+        self.connection().execute_batch("RELEASE attempt")?;
+        done
+    }
+
     /// The number of a namespace, made on first use.
     pub(super) fn namespace(&self, namespace: &Namespace) -> Result<NamespaceId> {
         if let Some(id) = find_namespace(self.connection(), namespace)? {

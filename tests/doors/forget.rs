@@ -28,6 +28,112 @@ fn a_place_in_a_source_is_refused_and_the_source_named() {
 }
 
 #[test]
+fn a_dry_run_lists_ids_and_its_token_forgets_exactly_that() {
+    let door = Door::new();
+    for number in 0..25 {
+        door.done(&["remember", &format!("note {number} about trains"), "--source", "chat-9"]);
+    }
+    let first = door.done(&["forget", "--source", "chat-9", "--dry-run"]).stdout;
+    assert!(first.starts_with("Would be forgotten in "), "{first}");
+    assert!(first.contains("25 memories, 25 versions. Nothing was."), "{first}");
+    assert!(first.contains("and 5 more: --json lists all"), "{first}");
+    assert!(first.contains("the source could not come back"), "{first}");
+    let (code, seen) = door.json(&["forget", "--source", "chat-9", "--dry-run"]);
+    assert_eq!((code, text(&seen, "outcome")), (0, "preview"));
+    assert_eq!(seen["memory_ids"].as_array().unwrap().len(), 25);
+    let token = text(&seen, "token");
+    assert!(first.ends_with(&format!("--apply {token}\n")), "{first}");
+    assert_eq!(total(&door), 25);
+    door.done(&["remember", "note 25 about trains", "--source", "chat-9"]);
+    let (code, stale) = door.json(&["forget", "--source", "chat-9", "--apply", token]);
+    assert_eq!(
+        (code, text(&stale, "outcome"), text(&stale, "reason")),
+        (1, "stale_preview", "stale_preview")
+    );
+    assert_eq!(total(&door), 26);
+    // A namespace that was looked at needs no --yes, with the token alone.
+    let (_, all) = door.json(&["forget", "--namespace", "--dry-run"]);
+    let done = door.done(&["forget", "--namespace", "--apply", text(&all, "token")]).stdout;
+    assert!(done.starts_with("Forgotten: 26 memories, 26 versions."), "{done}");
+    assert_eq!(total(&door), 0);
+    let (code, nothing) = door.json(&["forget", "--namespace", "--dry-run"]);
+    assert_eq!((code, text(&nothing, "outcome"), text(&nothing, "reason")), (1, "not_found", "not_found"));
+    assert_eq!(door.run(&["forget", "--namespace", "--dry-run", "--apply", token]).code, 2);
+}
+
+#[test]
+fn a_receipt_is_checked_by_whoever_has_the_key() {
+    let door = Door::new();
+    door.done(&["remember", "prefers Marzipanforelle", "--source", "chat-1"]);
+    let printed = door.done(&["forget", "--source", "chat-1", "--json"]).stdout;
+    let file = door.write("receipt.json", &printed);
+    let (code, checked) = door.json(&["receipt", "verify", &file]);
+    assert_eq!((code, text(&checked, "outcome")), (0, "valid"));
+    let key = door.done(&["receipt", "key"]).stdout.trim().to_owned();
+    assert_eq!(
+        (checked["key"].as_str(), door.json(&["receipt", "key"]).1["key"].as_str()),
+        (Some(&*key), Some(&*key))
+    );
+    let receipt = text(&checked, "receipt_id");
+    // Printed anew it is the same, and repeated too.
+    let shown = door.done(&["receipt", "show", receipt, "--json"]);
+    assert_eq!(
+        shown.only_json()["receipt"],
+        serde_json::from_str::<serde_json::Value>(&printed).unwrap()["receipt"]
+    );
+    assert_eq!(door.with_stdin(&["receipt", "verify", "-"], shown.stdout.as_bytes()).code, 0);
+    let again = door.done(&["forget", "--source", "chat-1", "--json"]).stdout;
+    assert_eq!(door.with_stdin(&["receipt", "verify", "-"], again.as_bytes()).code, 0);
+    let told = door.done(&["receipt", "show", receipt]).stdout;
+    assert!(told.contains("erased") && told.contains(&format!("signed with {key}")), "{told}");
+
+    // Whoever has no store needs the key alone.
+    let elsewhere = Door::new();
+    let nowhere = elsewhere.write("unused", "") + "-store";
+    let without = ["receipt", "verify", &file, "--key", &key, "--store", &nowhere];
+    assert_eq!(elsewhere.run(&without).code, 0);
+    assert!(!std::path::Path::new(&nowhere).exists());
+    assert_eq!(
+        elsewhere.run(&without[..3].iter().chain(&without[5..]).copied().collect::<Vec<_>>()).code,
+        78
+    );
+
+    let (code, other) = elsewhere.json(&["remember", "makes a store", "--source", "chat-1"]);
+    assert_eq!((code, text(&other, "outcome")), (0, "committed"));
+    let (code, refused) = elsewhere.json(&["receipt", "verify", &file]);
+    assert_eq!((code, text(&refused, "reason")), (1, "receipt_other_key"));
+    let altered = door.write("altered.json", printed.replace("\"memories\":1", "\"memories\":2"));
+    let (code, refused) = door.json(&["receipt", "verify", &altered]);
+    assert_eq!(
+        (code, text(&refused, "outcome"), text(&refused, "reason")),
+        (1, "invalid", "receipt_altered")
+    );
+    assert_eq!(door.run(&["receipt", "verify", &file, "--key", "00"]).code, 2);
+    assert_eq!(door.run(&["receipt", "verify", "/nowhere/receipt.json"]).code, 78);
+    assert_eq!(door.run(&["receipt", "show", "rcp_nothing"]).code, 1);
+    assert_eq!(door.run(&["receipt", "show", receipt, "--user", "tom"]).code, 1, "not of another's scope");
+}
+
+#[test]
+fn jobs_lists_deletions_and_check_is_an_alarm() {
+    let door = Door::new();
+    assert_eq!(door.done(&["jobs"]).stdout, "Nothing was forgotten yet.\n");
+    door.done(&["remember", "prefers Marzipanforelle", "--source", "chat-1"]);
+    let (_, done) = door.json(&["forget", "--source", "chat-1"]);
+    let receipt = text(&done["receipt"], "receipt_id").to_owned();
+    let told = door.done(&["jobs"]).stdout;
+    assert!(told.starts_with(&format!("{receipt} · asked for ")), "{told}");
+    assert!(told.ends_with("1 memory, 1 version\n1 deletion, 0 open\n"), "{told}");
+    let lines = door.done(&["jobs", "--json"]).lines();
+    assert_eq!(lines[0]["receipt_id"], receipt.as_str());
+    assert_eq!((&lines[0]["overdue"], &lines[0]["left"]), (&json!(false), &json!([])));
+    assert_eq!(lines[1], json!({ "total": 1, "open": 0, "overdue": 0 }));
+    assert_eq!(door.done(&["jobs", "--open", "--check", "--json"]).lines().len(), 1);
+    assert_eq!(door.done(&["jobs", "--user", "tom"]).stdout, "Nothing was forgotten yet.\n");
+    assert!(!told.contains("Marzipanforelle") && !told.contains("chat-1"), "{told}");
+}
+
+#[test]
 fn a_source_whose_id_holds_a_hash_can_be_forgotten() {
     let door = Door::new();
     let line = json!({ "content": "prefers Python", "source": { "id": "page#intro" }, "authority": "user_explicit",

@@ -34,6 +34,20 @@ fn a_process_that_holds_old_files_is_named_until_it_lets_go() {
     assert_eq!(world.memory().stats(&writer()).unwrap()["open_deletions"], 1);
     let again = world.forget_memory(&writer(), &written.memory_id);
     assert_held_by(&again, child.id());
+    // Whoever asks how far it is learns the same, and nothing of it from outside of the scope.
+    let open = world.memory().deletions(&writer(), true, 10).unwrap();
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].left, again.receipt().unwrap().left);
+    assert_eq!(world.memory().receipt(&writer(), &open[0].receipt_id).unwrap(), Some(open[0].clone()));
+    assert!(!world.memory().is_overdue(&open[0]));
+    let stranger = crate::world::someone("globex", "mei", None);
+    assert_eq!(world.memory().receipt(&stranger, &open[0].receipt_id).unwrap(), None);
+    assert_eq!(world.memory().deletions(&stranger, false, 10).unwrap(), []);
+    world.day("2026-03-01T11:00:01Z");
+    assert!(world.memory().is_overdue(&open[0]));
+    let counts = world.memory().count_deletions(&writer()).unwrap();
+    assert_eq!((counts.all, counts.open, counts.overdue), (1, 1, 1));
+    assert_eq!(world.memory().stats(&writer()).unwrap()["overdue_deletions"], 1);
 
     // The process that holds the files does not find it either, and lets go of them when it recalls.
     assert_eq!(child.ask(&["recall", "Marzipanforelle"]), "");
@@ -41,11 +55,38 @@ fn a_process_that_holds_old_files_is_named_until_it_lets_go() {
     let Forgotten::Done(receipt) = &done else { panic!("{done:?}") };
     assert_eq!(receipt.receipt_id, again.receipt().unwrap().receipt_id);
     assert_eq!(receipt.promise.code(), "erased");
+    let counts = world.memory().count_deletions(&writer()).unwrap();
+    assert_eq!((counts.all, counts.open, counts.overdue), (1, 0, 0));
+    assert_eq!(world.memory().deletions(&writer(), false, 10).unwrap(), std::slice::from_ref(receipt));
     assert_eq!(Canary::new(&["Marzipanforelle"]).remains(world.path()), [].into());
     assert_eq!(world.forget_memory(&writer(), &written.memory_id).code(), "already_forgotten");
     drop(child);
     world.reopen();
     world.assert_sound();
+}
+
+#[test]
+fn what_could_not_be_cleaned_up_is_tried_again_without_being_asked() {
+    let mut world = World::new();
+    let written = indexed(&world);
+    let mut child = Child::start(world.path());
+    child.ask(&["recall", "note"]);
+    let forgotten = world.forget_memory(&writer(), &written.memory_id);
+    assert_held_by(&forgotten, child.id());
+    world.day("2026-03-01T10:00:06Z");
+    world.close();
+    // Opening tries too, and can't yet; the background thread does later.
+    let background = Options { background: true, ..world.options() };
+    let (memory, _) = Memory::open(background).unwrap();
+    assert_eq!(memory.count_deletions(&writer()).unwrap().open, 1);
+    child.kill();
+    drop(child);
+    let started = std::time::Instant::now();
+    while memory.count_deletions(&writer()).unwrap().open > 0 {
+        assert!(started.elapsed() < std::time::Duration::from_secs(60), "nobody has tried again");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(Canary::new(&["Marzipanforelle"]).remains(world.path()), [].into());
 }
 
 #[test]

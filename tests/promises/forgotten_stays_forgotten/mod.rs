@@ -2,5 +2,6 @@
 //! store in which it had never been written.
 
 mod bytes;
+mod previews;
 mod twin;
 mod ways_back;

@@ -4,20 +4,24 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
 use recordari::{
-    Filter, Forget, Forgotten, MemoryId, Namespace, PageRequest, Promise, Reason, Receipt, RecordId,
+    Filter, Forget, Forgotten, MemoryId, Namespace, PageRequest, Preview, Promise, Reason, Receipt, RecordId,
     Selector, Source, State, StateFilter,
 };
 use serde_json::Value;
 
 use super::open::Session;
+use super::out::shown;
 use super::place::Place;
 use super::remember::HERE;
 use super::{Common, Failure, Out, show};
 use crate::wire;
 
+/// How many ids of a preview are shown to a person.
+const IDS_SHOWN: usize = 20;
+
 #[derive(Args)]
 #[command(
-    after_help = "Exit code 1 when there is nothing like that, 75 when the clean-up could not be finished yet (repeat the request).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\""
+    after_help = "Exit code 1 when there is nothing like that or a preview is stale, 75 when the clean-up could not be finished yet\n(it is tried again whenever the store is open; recordari jobs tells how far it is).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\"\n  recordari forget --namespace --project website --dry-run\n  recordari forget --namespace --project website --apply pre_0b6e…"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -28,6 +32,12 @@ pub struct Arguments {
     /// Your id of the request: the same id gives the same receipt
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
+    /// Tell what would be forgotten, and a token for --apply; nothing is forgotten
+    #[arg(long, conflicts_with_all = ["apply", "request_id"])]
+    dry_run: bool,
+    /// Forget exactly what the dry run of that token named, or nothing
+    #[arg(long, value_name = "TOKEN")]
+    apply: Option<String>,
     /// Forget a whole namespace without being asked; needed where nobody can be, except with --json
     #[arg(long, short)]
     yes: bool,
@@ -102,10 +112,27 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         namespace = session.memory.get(&session.principal, memory)?.map(|record| record.namespace);
     }
     let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
-    if selector == Selector::Everything && !arguments.yes && !confirmed(&place, out)? {
+    // Who names a preview has seen what it is.
+    let is_sure = arguments.yes || arguments.dry_run || arguments.apply.is_some();
+    if selector == Selector::Everything && !is_sure && !confirmed(&place, out)? {
         return Err(Failure::usage("nothing was forgotten"));
     }
-    let request = Forget { namespace, selector, reason: arguments.reason, request_id: arguments.request_id };
+    let request = Forget {
+        namespace,
+        selector,
+        reason: arguments.reason,
+        request_id: arguments.request_id,
+        preview: arguments.apply,
+    };
+    if arguments.dry_run {
+        let preview = session.memory.preview_forget(&session.principal, &request)?;
+        match (&preview, out.is_json()) {
+            (preview, true) => out.json(&wire::preview(preview.as_ref()))?,
+            (Some(preview), false) => print_preview(preview, out)?,
+            (None, false) => print_nothing(&place, out)?,
+        }
+        return Ok(u8::from(preview.is_none()));
+    }
     let done = session.memory.forget(&session.principal, &request)?;
     if out.is_json() {
         out.json(&wire::forgotten(&done))?;
@@ -115,7 +142,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     Ok(match done {
         Forgotten::Done(_) | Forgotten::Already(_) => 0,
         Forgotten::Incomplete(_) => wire::exit_code(recordari::ErrorKind::Busy),
-        Forgotten::NotFound | Forgotten::RequestIdConflict => 1,
+        Forgotten::NotFound | Forgotten::RequestIdConflict | Forgotten::StalePreview => 1,
     })
 }
 
@@ -141,10 +168,8 @@ fn confirmed(place: &Namespace, out: &Out) -> Result<bool, Failure> {
 
 fn print(done: &Forgotten, place: &Namespace, out: &mut Out) -> Result<(), Failure> {
     match done {
-        Forgotten::NotFound => {
-            out.line(format!("Nothing to forget in {}.", show::namespace(place)))?;
-            out.line(format!("  {}", show::reason(Reason::NotFound)))?;
-        }
+        Forgotten::NotFound => print_nothing(place, out)?,
+        Forgotten::StalePreview => out.line(show::reason(Reason::StalePreview))?,
         Forgotten::RequestIdConflict => out.line(show::reason(Reason::RequestIdConflict))?,
         Forgotten::Done(receipt) if only_blocked(receipt) => {
             out.line("Nothing rested on this source; it may not come back from now on.")?;
@@ -177,6 +202,44 @@ fn print(done: &Forgotten, place: &Namespace, out: &mut Out) -> Result<(), Failu
     Ok(())
 }
 
+fn print_nothing(place: &Namespace, out: &mut Out) -> Result<(), Failure> {
+    out.line(format!("Nothing to forget in {}.", show::namespace(place)))?;
+    out.line(format!("  {}", show::reason(Reason::NotFound)))
+}
+
+fn print_preview(preview: &Preview, out: &mut Out) -> Result<(), Failure> {
+    let (memories, records) = (preview.memories.len() as u64, preview.records.len() as u64);
+    out.line(format!(
+        "Would be forgotten in {}: {}, {}{}. Nothing was.",
+        show::namespace(&preview.namespace),
+        show::counted(memories, "memory", "memories"),
+        show::counted(records, "version", "versions"),
+        match preview.candidates {
+            0 => String::new(),
+            waiting => format!(", {}", show::counted(waiting, "waiting candidate", "waiting candidates")),
+        },
+    ))?;
+    for memory in preview.memories.iter().take(IDS_SHOWN) {
+        out.line(format!("  {}", shown(memory.as_str())))?;
+    }
+    if preview.memories.len() > IDS_SHOWN {
+        let more = (preview.memories.len() - IDS_SHOWN) as u64;
+        out.line(format!("  and {more} more: --json lists all"))?;
+    }
+    for (ids, what) in [
+        (&preview.kept, "would stay: they rest on other sources too"),
+        (&preview.held, "would be held back: what they were derived from would be gone"),
+    ] {
+        if !ids.is_empty() {
+            out.line(format!("  {} {what}", ids.len()))?;
+        }
+    }
+    if preview.blocks_source {
+        out.line("  the source could not come back")?;
+    }
+    out.line(format!("To forget exactly this, repeat the command with --apply {}", preview.token))
+}
+
 fn count(receipt: &Receipt, name: &str) -> u64 {
     receipt.details["counts"][name].as_u64().unwrap_or(0)
 }
@@ -190,7 +253,7 @@ fn only_blocked(receipt: &Receipt) -> bool {
         && none("held")
 }
 
-fn counted(receipt: &Receipt) -> String {
+pub(super) fn counted(receipt: &Receipt) -> String {
     let count = |name: &str| count(receipt, name);
     let mut parts = vec![
         show::counted(count("memories"), "memory", "memories"),
@@ -206,7 +269,7 @@ fn print_id(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
     out.line(format!("  receipt {} · asked for {}", receipt.receipt_id, receipt.requested_at))
 }
 
-fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
+pub(super) fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Failure> {
     print_id(receipt, out)?;
     let promise = match receipt.promise {
         Promise::Erased => {

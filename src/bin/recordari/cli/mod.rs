@@ -12,6 +12,7 @@ mod get;
 mod history;
 mod import;
 mod init;
+mod jobs;
 mod list;
 mod model;
 mod open;
@@ -21,6 +22,7 @@ mod policy;
 mod reason;
 mod rebuild;
 mod recall;
+mod receipt;
 mod reembed;
 mod remember;
 mod review;
@@ -123,6 +125,14 @@ enum Command {
     Correct(correct::Arguments),
     /// Forget memories for good, with a receipt
     Forget(forget::Arguments),
+    /// See how far deletions have come
+    Jobs(jobs::Arguments),
+    /// Print or check the receipt of a deletion
+    #[command(
+        subcommand,
+        after_help = "Example:\n  recordari forget --subject lunch --json > receipt.json\n  recordari receipt verify receipt.json"
+    )]
+    Receipt(receipt::Command),
     /// See what waits for a person
     #[command(subcommand, after_help = "Example:\n  recordari review list")]
     Review(review::Command),
@@ -193,6 +203,8 @@ impl Cli {
             Command::History(arguments) => history::run(common, arguments, out),
             Command::Correct(arguments) => correct::run(common, arguments, out),
             Command::Forget(arguments) => forget::run(common, arguments, out),
+            Command::Jobs(arguments) => jobs::run(common, arguments, out),
+            Command::Receipt(command) => receipt::run(common, command, out),
             Command::Review(command) => review::run(common, command, out),
             Command::Policy(command) => policy::run(common, command, out),
             Command::Rebuild(arguments) => rebuild::run(common, arguments, out),

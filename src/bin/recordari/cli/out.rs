@@ -109,8 +109,7 @@ impl Out {
 
     /// Writes one JSON value on one line.
     pub fn json(&mut self, value: &Value) -> Result<(), Failure> {
-        let line = inert(&value.to_string());
-        Ok(writeln!(self.stdout, "{line}")?)
+        Ok(writeln!(self.stdout, "{}", line_of(value))?)
     }
 
     /// Writes a line for people. What comes from memories must have gone through [`shown`].
@@ -150,6 +149,11 @@ impl Out {
 /// Text of a memory on one line, with nothing in it that acts on a terminal.
 pub fn shown(text: &str) -> String {
     escape_control(text).into_owned()
+}
+
+/// A JSON value as it is printed.
+pub fn line_of(value: &Value) -> String {
+    inert(&value.to_string())
 }
 
 /// Writes the characters that could act on a terminal and that JSON leaves alone as JSON escapes.

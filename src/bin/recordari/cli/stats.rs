@@ -36,7 +36,11 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         ))?;
     }
     out.line(format!("waiting for review  {}", number(&stats["waiting_for_review"])))?;
-    out.line(format!("open deletions      {}", number(&stats["open_deletions"])))?;
+    let overdue = match number(&stats["overdue_deletions"]) {
+        0 => String::new(),
+        overdue => format!(", {overdue} OVERDUE: recordari jobs --open"),
+    };
+    out.line(format!("open deletions      {}{overdue}", number(&stats["open_deletions"])))?;
     let applied = number(&stats["keyword_index"]["applied_writes"]);
     out.line(format!("keyword index       {applied} of {} writes", number(&stats["writes"])))?;
     match stats["model"]["name"].as_str() {

@@ -9,8 +9,8 @@ use recordari::json::{namespace_to_json, record_to_json};
 use recordari::recall::plan_to_json;
 use recordari::store::Waiting;
 use recordari::{
-    ErrorKind, Forgotten, Group, HistoryEntry, Hit, Outcome, Part, Reason, Recalled, Record, RecordId, Shown,
-    Why,
+    ErrorKind, Forgotten, Group, HistoryEntry, Hit, MemoryId, Outcome, Part, Preview, Reason, Recalled,
+    Record, RecordId, Shown, Why,
 };
 use serde_json::{Value, json};
 
@@ -78,11 +78,34 @@ pub fn forgotten(done: &Forgotten) -> Value {
         Forgotten::Already(_) => Some(Reason::AlreadyForgotten),
         Forgotten::NotFound => Some(Reason::NotFound),
         Forgotten::RequestIdConflict => Some(Reason::RequestIdConflict),
+        Forgotten::StalePreview => Some(Reason::StalePreview),
     };
     json!({
         "outcome": done.code(),
         "reason": reason.map(Reason::code),
         "receipt": receipt.map(recordari::Receipt::to_json),
+    })
+}
+
+/// What would be forgotten; none: there is nothing like that.
+pub fn preview(preview: Option<&Preview>) -> Value {
+    let Some(preview) = preview else { return only_reason("not_found", Reason::NotFound) };
+    let memories = |ids: &[MemoryId]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
+    json!({
+        "outcome": "preview",
+        "reason": null,
+        "token": preview.token,
+        "namespace": namespace_to_json(&preview.namespace),
+        "memory_ids": memories(&preview.memories),
+        "record_ids": preview.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        "kept_with_other_sources": memories(&preview.kept),
+        "held": memories(&preview.held),
+        "counts": {
+            "memories": preview.memories.len(),
+            "records": preview.records.len(),
+            "candidates": preview.candidates,
+        },
+        "blocks_source": preview.blocks_source,
     })
 }
 
