@@ -72,7 +72,7 @@ pub use record::{
 };
 pub use remember::{Correction, Outcome};
 pub use store::{
-    AsOf, Compare, Filter, Finding, HistoryEntry, JobCounts, Page, PageRequest, PublicKey, Selector,
-    StateFilter, TraceSummary, Waiting, Written,
+    AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, Manifest, Page, PageRequest,
+    PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting, Written, restore,
 };
 pub use trust::{Authority, Sensitivity};

@@ -294,7 +294,7 @@ fn revoke_one(
         ));
     };
     let digest = writing.digest_of(&erased);
-    let body = receipt::body(request, namespace, &digest, &erased);
+    let body = receipt::body(request, namespace, &digest, &writing.backups()?, &erased);
     let request_id = request.request_id.as_deref();
     writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, &body)?;
     let job = Job {

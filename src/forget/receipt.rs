@@ -138,7 +138,13 @@ pub(super) fn left_to_json(left: &[(Reason, String)]) -> Value {
 
 /// What the job keeps for the receipt. A subject is content, and so is a source's name: the selector is
 /// named by its sort alone, unless it is an id.
-pub(super) fn body(request: &Forget, namespace: &Namespace, digest: &str, erased: &Erased) -> Value {
+pub(super) fn body(
+    request: &Forget,
+    namespace: &Namespace,
+    digest: &str,
+    backups: &[String],
+    erased: &Erased,
+) -> Value {
     let target = match &request.selector {
         Selector::Memory(id) => json!({ "memory": id.as_str() }),
         Selector::Subject(_) => json!("subject"),
@@ -162,5 +168,7 @@ pub(super) fn body(request: &Forget, namespace: &Namespace, digest: &str, erased
         "source_blocked": erased.blocked,
         "preview": request.preview,
         "digest": digest,
+        // They may hold it until they are deleted; a store that is made of one forgets it again.
+        "backups": backups,
     })
 }

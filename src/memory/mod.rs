@@ -25,8 +25,8 @@ use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{Drained, Relay};
 use crate::remember::{self, Correction, Outcome};
 use crate::store::{
-    AsOf, Filter, Finding, HistoryEntry, NewTrace, Page, PageRequest, StateFilter, Store, TraceStore,
-    TraceSummary, Waiting, minted,
+    AsOf, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, StateFilter, Store,
+    TraceStore, TraceSummary, Waiting, minted,
 };
 
 use background::Background;
@@ -449,6 +449,15 @@ impl Memory {
             "embedded": in_use.filter(|_| readable > 0).map(|_| json!({ "records": embedded, "of": readable })),
             "policy_version": self.inner.policy_version,
         }))
+    }
+
+    /// Writes a copy of the store as it is now into a folder, which must be missing or empty; see [`crate::restore`].
+    /// Recall and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    pub fn backup(&self, folder: &std::path::Path) -> Result<Manifest> {
+        self.inner.store.backup(folder, self.inner.clock.now())
     }
 
     /// The policy in force.

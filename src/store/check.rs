@@ -29,19 +29,8 @@ impl Finding {
 impl Snapshot<'_> {
     /// Everything in the store that does not agree with itself; empty when it is sound.
     pub fn check(&self) -> Result<Vec<Finding>> {
-        let connection = self.connection();
-        let mut findings = Vec::new();
-        let sound: String = connection.query_row("PRAGMA integrity_check(10)", [], |row| row.get(0))?;
-        if sound != "ok" {
-            findings.push(Finding::new("database", sound));
-        }
-        if let Some(seq) = events::broken_at(connection)? {
-            findings.push(Finding::new("events", format!("the chain of events breaks at {}", seq.0)));
-        }
-        projection(connection, &mut findings)?;
-        checksums(connection, &mut findings)?;
+        let mut findings = check(self.connection())?;
         findings.extend(self.check_keys()?.into_iter().map(|detail| Finding::new("keys", detail)));
-        orphans(connection, &mut findings)?;
         Ok(findings)
     }
 
@@ -53,6 +42,22 @@ impl Snapshot<'_> {
         let docs = statement.query_map([], |row| Ok(doc_of(row.get(0)?)))?;
         Ok(docs.collect::<rusqlite::Result<_>>()?)
     }
+}
+
+/// Everything in a database that does not agree with itself, as far as that can be told without the store's key.
+pub(super) fn check(connection: &Connection) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let sound: String = connection.query_row("PRAGMA integrity_check(10)", [], |row| row.get(0))?;
+    if sound != "ok" {
+        findings.push(Finding::new("database", sound));
+    }
+    if let Some(seq) = events::broken_at(connection)? {
+        findings.push(Finding::new("events", format!("the chain of events breaks at {}", seq.0)));
+    }
+    projection(connection, &mut findings)?;
+    checksums(connection, &mut findings)?;
+    orphans(connection, &mut findings)?;
+    Ok(findings)
 }
 
 /// What the events say is in force must be what the records say is in force.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::record::MemoryId;
 
-const LEDGER_FILE: &str = "ledger.db";
+pub(super) const LEDGER_FILE: &str = "ledger.db";
 const FORMAT: u32 = 1;
 
 /// What a mark can be of: a text, a source in any of its places, a source as a whole, one place in it.
@@ -48,7 +48,12 @@ pub(super) struct Ledger(Connection);
 
 impl Ledger {
     pub(super) fn open(folder: &Path) -> Result<Ledger> {
-        let mut connection = connection::open(&folder.join(LEDGER_FILE), Journal::Truncate)?;
+        Ledger::at(&folder.join(LEDGER_FILE))
+    }
+
+    /// The file of that name, made when it is missing.
+    pub(super) fn at(path: &Path) -> Result<Ledger> {
+        let mut connection = connection::open(path, Journal::Truncate)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let format: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match format {
@@ -75,6 +80,10 @@ impl Ledger {
         }
         transaction.commit()?;
         Ok(Ledger(connection))
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.0
     }
 
     /// Adds what is not there yet, durably.

@@ -4,6 +4,7 @@
 //! It knows no index, no model and no ranking. It is handed what the gates admitted.
 
 mod append;
+mod backup;
 mod check;
 mod connection;
 mod erase;
@@ -40,6 +41,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
 pub use append::{Vectors, Written};
+pub use backup::{BackupFile, Manifest, RestoreFrom, Restored, restore};
 pub use check::Finding;
 pub use erase::{Erased, Selector};
 pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};

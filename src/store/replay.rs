@@ -19,7 +19,7 @@ use crate::trust::Sensitivity;
 /// What was forgotten is forgotten again whoever asked: the clearance was looked at then.
 const ALL: Sensitivity = Sensitivity::Sensitive;
 /// The reason that the events of a replayed tombstone carry.
-const REPLAYED: &str = "ledger_replayed";
+pub(super) const REPLAYED: &str = "ledger_replayed";
 /// The mark that a migration leaves; see [`lacks_keys`].
 pub(super) const KEYS_MISSING: &str = "keys_missing";
 

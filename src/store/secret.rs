@@ -73,6 +73,11 @@ impl Secret {
         }
     }
 
+    /// The key of a file's bytes, if they can be one.
+    pub(super) fn of(bytes: &[u8]) -> Option<Secret> {
+        bytes.try_into().ok().map(Secret)
+    }
+
     /// What other keys are made of.
     pub(super) fn bytes(&self) -> &[u8; 32] {
         &self.0

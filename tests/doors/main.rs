@@ -1,6 +1,7 @@
 //! The doors of the engine, tried through the built binary: what a program or a person relies on.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod backups;
 mod bench;
 mod bench_reports;
 mod contract;

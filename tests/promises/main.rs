@@ -10,6 +10,7 @@ mod layering;
 mod story;
 
 mod acknowledged_means_durable;
+mod backups;
 mod cost_follows_the_namespace;
 mod derived_is_disposable;
 mod explanations_add_up;

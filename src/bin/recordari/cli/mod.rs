@@ -1,5 +1,6 @@
 //! The command line: which commands there are and what is common to all. One file per command.
 
+mod backup;
 mod bench;
 mod completions;
 mod correct;
@@ -25,6 +26,7 @@ mod recall;
 mod receipt;
 mod reembed;
 mod remember;
+mod restore;
 mod review;
 mod show;
 mod stats;
@@ -139,6 +141,10 @@ enum Command {
     /// See or check the policy
     #[command(subcommand, after_help = "Example:\n  recordari policy show > policy.toml")]
     Policy(policy::Command),
+    /// Copy the store to keep it elsewhere
+    Backup(backup::Arguments),
+    /// Make a store of a backup, with everything forgotten that was forgotten since
+    Restore(restore::Arguments),
     /// Build everything derived anew
     Rebuild(rebuild::Arguments),
     /// Give every memory a vector of the model in use
@@ -207,6 +213,8 @@ impl Cli {
             Command::Receipt(command) => receipt::run(common, command, out),
             Command::Review(command) => review::run(common, command, out),
             Command::Policy(command) => policy::run(common, command, out),
+            Command::Backup(arguments) => backup::run(common, arguments, out),
+            Command::Restore(arguments) => restore::run(common, arguments, out),
             Command::Rebuild(arguments) => rebuild::run(common, arguments, out),
             Command::Reembed(arguments) => reembed::run(common, arguments, out),
             Command::Verify(arguments) => verify::run(common, arguments, out),

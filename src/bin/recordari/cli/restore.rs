@@ -1,0 +1,82 @@
+//! `recordari restore`: a store made of a backup.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use recordari::{Clock, RestoreFrom, Restored, SystemClock};
+use serde_json::json;
+
+use super::open::Session;
+use super::out::shown;
+use super::{Common, Failure, Out, backup, show};
+use crate::settings::Settings;
+
+/// How many ids of what was removed are shown to a person.
+const IDS_SHOWN: usize = 20;
+
+#[derive(Args)]
+#[command(
+    after_help = "The store (--store) must be missing or an empty folder: nothing is overwritten. What was forgotten since the backup\nis forgotten again before anybody can read the store, as far as the newest ledger that you name knows of it;\nwithout one, what was forgotten after the backup is back.\n\nExamples:\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./memory\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./saved/ledger.db --key ./saved/store.key"
+)]
+pub struct Arguments {
+    /// The folder of the backup
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// A store, or the ledger.db of one: the newest that knows what was forgotten
+    #[arg(long, value_name = "STORE_OR_FILE")]
+    ledger: Option<PathBuf>,
+    /// The store.key of the store that was backed up [default: the one in the folder that --ledger names]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let store = Settings::of(common)?.store;
+    let from = RestoreFrom { ledger: arguments.ledger, key: arguments.key };
+    let restored = recordari::restore(&arguments.folder, &store, &from, SystemClock.now())?;
+    // Opening it builds what is derived, and cleans up after what was forgotten again.
+    drop(Session::without_model(common, out)?);
+    let folder = store.display().to_string();
+    if out.is_json() {
+        out.json(&json!({
+            "outcome": "restored",
+            "reason": null,
+            "store": folder,
+            "backup": restored.backup,
+            "ledger": ledger(&restored),
+            "removed": restored.removed.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+            "new_key": restored.new_key,
+        }))?;
+        return Ok(0);
+    }
+    out.line(format!("Restored to {}: {}.", shown(&folder), backup::told(&restored.backup)))?;
+    out.line(match restored.newer_in_ledger {
+        Some(0) => "  the ledger knows of nothing that was forgotten after the backup".to_owned(),
+        Some(1) => "  1 entry of the ledger is newer than the backup".to_owned(),
+        Some(newer) => format!("  {newer} entries of the ledger are newer than the backup"),
+        None => "  no ledger was named: what was forgotten after the backup is back".to_owned(),
+    })?;
+    let removed = restored.removed.len() as u64;
+    if removed > 0 {
+        out.line(format!("  forgotten again: {}", show::counted(removed, "memory", "memories")))?;
+        for memory in restored.removed.iter().take(IDS_SHOWN) {
+            out.line(format!("    {}", shown(memory.as_str())))?;
+        }
+        if restored.removed.len() > IDS_SHOWN {
+            out.line(format!("    and {} more: --json lists all", restored.removed.len() - IDS_SHOWN))?;
+        }
+    }
+    if restored.new_key {
+        out.line("  it has a new key: what was forgotten is kept out by id and source, not by its text (--key brings the old one)")?;
+    }
+    Ok(0)
+}
+
+/// What the ledger knew: `newer` than the backup, `not_newer`, or `none` was named.
+fn ledger(restored: &Restored) -> &'static str {
+    match restored.newer_in_ledger {
+        Some(0) => "not_newer",
+        Some(_) => "newer",
+        None => "none",
+    }
+}

@@ -1,0 +1,336 @@
+//! A backup is whole or none, a restore overwrites nothing and brings back nothing that was forgotten.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use recordari::{
+    Candidate, Error, ErrorKind, Forgotten, Memory, MemoryId, Mode, Options, Outcome, Principal, RestoreFrom,
+    Restored, Selector, Written, restore,
+};
+
+use crate::remains::Canary;
+use crate::world::{World, at, by, comparable, someone};
+
+const CANARY: &str = "Marzipanforelle";
+
+/// A store with something of every kind, and who it belongs to.
+fn lived_in() -> (World, Principal, Vec<Written>) {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    fs::write(world.path().join("policy.toml"), "[recall]\nlimit = 7\n").unwrap();
+    let lunch = world.say(&mei, Some("lunch"), &format!("orders {CANARY} for lunch"), "chat-1#4");
+    let tea = world.say(&mei, Some("tea"), "drinks Sencha 🍵 in the afternoon", "chat-2");
+    assert_eq!(world.correct(&mei, &tea, "trinkt nachmittags Hojicha", "chat-3").code(), "corrected");
+    let gone = world.say(&mei, None, "sold the bicycle", "chat-4");
+    assert!(matches!(world.forget_memory(&mei, &gone.memory_id), Forgotten::Done(_)));
+    assert!(matches!(world.forget(&mei, Selector::Source("chat-9".to_owned())), Forgotten::Done(_)));
+    let guess = Candidate {
+        authority: recordari::Authority::ModelInferred,
+        confidence: 0.4,
+        ..world.said(Some("pets"), "might own a cat", "chat-5")
+    };
+    assert!(matches!(world.remember(&mei, &guess), Outcome::Review(..)));
+    let walk = world.say(&mei, None, "walks home afterwards", "chat-6");
+    world.drain();
+    (world, mei, vec![lunch, tea, walk])
+}
+
+fn open(world: &World, folder: &Path) -> Memory {
+    Memory::open(Options { folder: folder.to_owned(), ..world.options() }).unwrap().0
+}
+
+/// How many rows each table of a database has, and their hash; without what was noted after the copy.
+fn rows(database: &Path) -> BTreeMap<String, (usize, String)> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let connection = rusqlite::Connection::open_with_flags(database, flags).unwrap();
+    let mut tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let all = |table: String| {
+        let noted = if table == "meta" { "WHERE key <> 'backups'" } else { "" };
+        let mut statement = connection.prepare(&format!("SELECT * FROM {table} {noted}")).unwrap();
+        let columns = statement.column_count();
+        let (mut count, mut hasher) = (0, blake3::Hasher::new());
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            count += 1;
+            for at in 0..columns {
+                hasher.update(format!("{:?}|", row.get_ref(at).unwrap()).as_bytes());
+            }
+        }
+        (table, (count, hasher.finalize().to_hex().to_string()))
+    };
+    tables.into_iter().map(all).collect()
+}
+
+fn free(folder: &tempfile::TempDir, name: &str) -> std::path::PathBuf {
+    folder.path().join(name)
+}
+
+fn newest(world: &World) -> RestoreFrom {
+    RestoreFrom { ledger: Some(world.path().to_owned()), key: None }
+}
+
+#[test]
+fn a_restored_store_holds_every_row_and_answers_as_the_one_that_was_backed_up() {
+    let (mut world, mei, written) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));
+    let manifest = world.memory().backup(&backup).unwrap();
+    assert_eq!((manifest.records, manifest.tombstones), (4, 1));
+    let questions = ["what is for lunch", CANARY, "tea in the afternoon", "bicycle", "walks"];
+    let answers = |memory: &Memory| -> Vec<String> {
+        let modes = Mode::ALL.iter().flat_map(|mode| questions.map(|text| by(*mode, text)));
+        modes.map(|query| comparable(&memory.recall(&mei, &query).unwrap())).collect()
+    };
+    let before = answers(world.memory());
+    let history = world.memory().history(&mei, &written[1].memory_id).unwrap();
+    let receipts = world.memory().deletions(&mei, false, 10).unwrap();
+    let restored = restore(&backup, &new, &newest(&world), at("2026-03-01T11:00:00Z")).unwrap();
+    let nothing: Vec<MemoryId> = Vec::new();
+    assert_eq!((restored.newer_in_ledger, &restored.removed, restored.new_key), (Some(0), &nothing, false));
+    world.close();
+    for name in ["recordari.db", "ledger.db"] {
+        assert_eq!(rows(&new.join(name)), rows(&world.path().join(name)), "{name}");
+        assert_eq!(rows(&new.join(name)), rows(&backup.join(name)), "{name}");
+    }
+    assert_eq!(fs::read(new.join("policy.toml")).unwrap(), b"[recall]\nlimit = 7\n");
+    let memory = open(&world, &new);
+    assert_eq!(memory.verify().unwrap(), []);
+    assert_eq!(answers(&memory), before);
+    assert_eq!(memory.history(&mei, &written[1].memory_id).unwrap(), history);
+    assert_eq!(memory.deletions(&mei, false, 10).unwrap(), receipts, "signed by the same key");
+    assert_eq!(memory.waiting(&mei, 10).unwrap().1, 1);
+    // What was forgotten before the backup does not come back either.
+    world.reopen();
+    let again = Candidate {
+        observed_at: Some(at("2026-02-01T10:00:00Z")),
+        ..world.said(None, "sold the bicycle", "chat-4")
+    };
+    assert_eq!(memory.remember(&mei, &again).unwrap().code(), world.remember(&mei, &again).code());
+}
+
+#[test]
+fn what_was_forgotten_since_is_forgotten_again_before_anybody_can_read_it() {
+    for with_key in [true, false] {
+        let (world, mei, written) = lived_in();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));
+        world.memory().backup(&backup).unwrap();
+        let found = Canary::new(&[CANARY]).remains(&backup);
+        assert!(found["recordari.db"] > 0, "the probe sees it in the backup");
+        world.day("2026-03-02T10:00:00Z");
+        assert!(matches!(world.forget_memory(&mei, &written[0].memory_id), Forgotten::Done(_)));
+        assert!(matches!(world.forget(&mei, Selector::Source("chat-6".to_owned())), Forgotten::Done(_)));
+        let file = RestoreFrom { ledger: Some(world.path().join("ledger.db")), key: None };
+        let from = if with_key { newest(&world) } else { file };
+        let restored = restore(&backup, &new, &from, at("2026-03-03T10:00:00Z")).unwrap();
+        let mut gone = vec![written[0].memory_id.clone(), written[2].memory_id.clone()];
+        gone.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        // Two memories, and the source that may not come back.
+        assert_eq!((restored.newer_in_ledger, &restored.removed), (Some(3), &gone));
+        assert_eq!(restored.new_key, !with_key);
+        // Nobody has opened it yet.
+        assert_eq!(Canary::new(&[CANARY]).remains(&new), [].into());
+        let memory = open(&world, &new);
+        assert_eq!(memory.verify().unwrap(), []);
+        for mode in Mode::ALL {
+            let answer = memory.recall(&mei, &by(*mode, &format!("who orders {CANARY} and walks"))).unwrap();
+            let texts: Vec<&str> = answer.hits.iter().map(|hit| hit.record.content.as_str()).collect();
+            assert!(!texts.iter().any(|text| text.contains(CANARY) || text.contains("walks")), "{texts:?}");
+        }
+        assert_eq!(memory.count_deletions(&mei).unwrap().open, 0);
+        let late = Candidate {
+            observed_at: Some(at("2026-03-01T10:00:00Z")),
+            ..world.said(Some("lunch"), &format!("orders {CANARY} for lunch"), "chat-1#4")
+        };
+        assert!(matches!(memory.remember(&mei, &late).unwrap(), Outcome::Rejected(_)));
+        assert_eq!(Canary::new(&[CANARY]).remains(&new), [].into());
+    }
+}
+
+#[test]
+fn without_a_ledger_the_report_says_that_none_was_named() {
+    let (world, mei, written) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));
+    world.memory().backup(&backup).unwrap();
+    world.forget_memory(&mei, &written[0].memory_id);
+    let restored = restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap();
+    let Restored { newer_in_ledger: None, new_key: true, removed, .. } = restored else { panic!() };
+    assert_eq!(removed, []);
+    assert!(open(&world, &new).get(&mei, &written[0].memory_id).unwrap().is_some());
+}
+
+#[test]
+fn the_receipt_of_what_a_backup_may_hold_lists_it() {
+    let (world, mei, written) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    world.day("2026-03-02T10:00:00Z");
+    let manifest = world.memory().backup(&free(&elsewhere, "backup")).unwrap();
+    let done = world.forget_memory(&mei, &written[0].memory_id);
+    let backups = &done.receipt().unwrap().details["backups"];
+    assert_eq!(*backups, serde_json::json!([manifest.made_at]));
+}
+
+#[test]
+fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
+    let (world, ..) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let backup = free(&elsewhere, "backup");
+    fs::create_dir(&backup).unwrap();
+    fs::write(backup.join("notes"), "mine").unwrap();
+    let refused = world.memory().backup(&backup).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Caller);
+    assert!(refused.to_string().contains("nothing is overwritten"), "{refused}");
+    assert_eq!(fs::read_dir(&backup).unwrap().count(), 1);
+    fs::remove_file(backup.join("notes")).unwrap();
+    world.memory().backup(&backup).unwrap();
+    let refused =
+        restore(&backup, world.path(), &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Caller);
+    world.assert_sound();
+    let wrong = free(&elsewhere, "wrong.key");
+    fs::write(&wrong, [7; 32]).unwrap();
+    let from = RestoreFrom { ledger: None, key: Some(wrong) };
+    let new = free(&elsewhere, "new");
+    let refused = restore(&backup, &new, &from, at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert!(refused.to_string().contains("store.key"), "{refused}");
+    let nowhere = RestoreFrom { ledger: Some(free(&elsewhere, "nowhere")), key: None };
+    let refused = restore(&backup, &new, &nowhere, at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert!(matches!(refused, Error::Io { .. }), "{refused}");
+    assert_eq!(names(elsewhere.path()), ["backup", "wrong.key"], "no draft is left");
+    // An empty folder is as good as none.
+    fs::create_dir(&new).unwrap();
+    restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap();
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_damaged_backup_is_refused_by_the_name_of_the_file() {
+    let (world, ..) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let whole = free(&elsewhere, "backup");
+    world.memory().backup(&whole).unwrap();
+    assert_eq!(names(&whole), ["backup.json", "ledger.db", "policy.toml", "recordari.db"]);
+    let new = free(&elsewhere, "new");
+    let refused = |damage: &dyn Fn(&Path)| -> String {
+        let copy = tempfile::tempdir().unwrap();
+        for name in names(&whole) {
+            fs::copy(whole.join(&name), copy.path().join(&name)).unwrap();
+        }
+        damage(copy.path());
+        let error =
+            restore(copy.path(), &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+        assert_eq!(names(elsewhere.path()), ["backup"], "nothing is left");
+        error.to_string()
+    };
+    for name in ["recordari.db", "ledger.db", "policy.toml"] {
+        for place in [0, 1, 2] {
+            let said = refused(&|folder| {
+                let mut bytes = fs::read(folder.join(name)).unwrap();
+                let at = (bytes.len() - 1) * place / 2;
+                bytes[at] ^= 1;
+                fs::write(folder.join(name), bytes).unwrap();
+            });
+            assert!(said.contains(name) && said.contains("not as it was backed up"), "{said}");
+        }
+        let cut = refused(&|folder| {
+            let bytes = fs::read(folder.join(name)).unwrap();
+            fs::write(folder.join(name), &bytes[..bytes.len() / 2]).unwrap();
+        });
+        assert!(cut.contains(name), "{cut}");
+        let missing = refused(&|folder| fs::remove_file(folder.join(name)).unwrap());
+        assert!(missing.contains(name), "{missing}");
+    }
+    let manifest = fs::read_to_string(whole.join("backup.json")).unwrap();
+    let with = |text: String| refused(&|folder| fs::write(folder.join("backup.json"), &text).unwrap());
+    for wrong in [
+        String::new(),
+        "{}".to_owned(),
+        manifest.replace("\"ledger.db\"", "\"../ledger.db\""),
+        manifest.replace("\"ledger.db\"", "\"recordari.db\""),
+        manifest.replace("\"policy.toml\"", "\"store.key\""),
+        manifest.replace("\"key\"", "\"kye\""),
+    ] {
+        assert!(with(wrong).contains("backup.json"));
+    }
+    assert!(with(manifest.replace("\"recordari_backup\": 1", "\"recordari_backup\": 2")).contains('2'));
+    let partial = refused(&|folder| fs::remove_file(folder.join("backup.json")).unwrap());
+    assert!(partial.contains("no whole backup"), "{partial}");
+}
+
+#[test]
+fn a_backup_holds_no_key_and_is_for_nobody_else_to_read() {
+    let (world, ..) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (backup, new) = (free(&elsewhere, "deep/backup"), free(&elsewhere, "deep/new"));
+    world.memory().backup(&backup).unwrap();
+    let key = fs::read(world.path().join("store.key")).unwrap();
+    for name in names(&backup) {
+        let bytes = fs::read(backup.join(&name)).unwrap();
+        assert!(!bytes.windows(key.len()).any(|window| window == key), "{name}");
+    }
+    restore(&backup, &new, &newest(&world), at("2026-03-02T10:00:00Z")).unwrap();
+    assert_eq!(fs::read(new.join("store.key")).unwrap(), key);
+    #[cfg(unix)]
+    for folder in [&backup, &new] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(folder), 0o700);
+        for name in names(folder) {
+            let path = folder.join(&name);
+            if path.is_file() {
+                assert_eq!(mode(&path), 0o600, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_backup_beside_a_writer_is_one_moment_and_holds_what_was_acknowledged_before() {
+    let (world, mei, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let writer = world.open_another();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let acknowledged = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::sync::atomic::Ordering::SeqCst;
+            for number in 0.. {
+                if stop.load(SeqCst) {
+                    break;
+                }
+                let said = world.said(None, &format!("note {number} from the other side"), "chat-7");
+                assert!(matches!(writer.remember(&mei, &said).unwrap(), Outcome::Committed(_)));
+                acknowledged.store(number + 1, SeqCst);
+            }
+        });
+        for round in 0..5 {
+            let (backup, new) =
+                (free(&elsewhere, &format!("b{round}")), free(&elsewhere, &format!("n{round}")));
+            while acknowledged.load(std::sync::atomic::Ordering::SeqCst) < 5 * (round + 1) {
+                std::thread::yield_now();
+            }
+            let before = acknowledged.load(std::sync::atomic::Ordering::SeqCst);
+            world.memory().backup(&backup).unwrap();
+            restore(&backup, &new, &newest(&world), at("2026-03-02T10:00:00Z")).unwrap();
+            let memory = open(&world, &new);
+            assert_eq!(memory.verify().unwrap(), []);
+            let held = memory.list(
+                &mei,
+                &recordari::Filter::Source("chat-7".to_owned()),
+                &recordari::StateFilter::Current,
+                &recordari::PageRequest { limit: 1, cursor: None },
+            );
+            assert!(held.unwrap().total as usize >= before);
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
