@@ -2,6 +2,7 @@
 //! hash of every file, is written last. A store is made beside where it will stand, told everything that was
 //! forgotten since, and only then put in its place.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,7 @@ impl Writing<'_> {
 /// forgotten that the ledgers know of, or not at all.
 ///
 /// # Errors
-/// `Invalid` when the folder holds anything, or a key is not the one of the backup; `Corrupt`, with the file, when the
+/// `Invalid` when the folder holds anything, or a key or ledger is of another store; `Corrupt`, with the file, when the
 /// backup is not whole or not as it was written; otherwise as [`Store::open`]. Nothing is left in the folder.
 pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp) -> Result<Restored> {
     let manifest = read_manifest(backup)?;
@@ -250,6 +251,15 @@ fn add_ledger(draft: &Path, newest: &Path) -> Result<u64> {
     File::open(&path).map_err(Error::io(&path))?;
     let other = Ledger::at(&path)?;
     let mut mine = Ledger::open(draft)?;
+    let ids = |ledger: &Ledger| -> Result<BTreeSet<(String, u32)>> {
+        let id = |one: super::ledger::Tombstone| (one.memory_id.as_str().to_owned(), one.generation);
+        Ok(ledger.tombstones()?.into_iter().map(id).collect())
+    };
+    // Of one store the newer ledger holds all that the older does.
+    let (here, there) = (ids(&mine)?, ids(&other)?);
+    if !here.is_subset(&there) && !there.is_subset(&here) {
+        return Err(Error::invalid("ledger", "must be of the store that was backed up"));
+    }
     let counted =
         |ledger: &Ledger| ledger.counts().map(|(tombstones, sources)| (tombstones + sources) as u64);
     let before = counted(&mine)?;

@@ -196,6 +196,9 @@ fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
     let new = free(&elsewhere, "new");
     let refused = restore(&backup, &new, &from, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("store.key"), "{refused}");
+    let (stranger, ..) = lived_in();
+    let refused = restore(&backup, &new, &newest(&stranger), at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert!(refused.to_string().contains("must be of the store that was backed up"), "{refused}");
     let nowhere = RestoreFrom { ledger: Some(free(&elsewhere, "nowhere")), key: None };
     let refused = restore(&backup, &new, &nowhere, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(matches!(refused, Error::Io { .. }), "{refused}");

@@ -21,7 +21,7 @@ const IDS_SHOWN: usize = 20;
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit code 1 when there is nothing like that or a preview is stale, 75 when the clean-up could not be finished yet\n(it is tried again whenever the store is open; recordari jobs tells how far it is).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\"\n  recordari forget --namespace --project website --dry-run\n  recordari forget --namespace --project website --apply pre_0b6e…"
+    after_help = "Exit code 1 when there is nothing like that or a preview is stale, 75 when the clean-up could not be finished yet (it is tried again whenever the store is open; recordari jobs tells how far it is).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\"\n  recordari forget --namespace --project website --dry-run\n  recordari forget --namespace --project website --apply pre_0b6e…"
 )]
 pub struct Arguments {
     #[command(flatten)]

@@ -11,7 +11,7 @@ use super::{Common, Failure, Out, show};
 
 #[derive(Args)]
 #[command(
-    after_help = "A deletion that is open is tried again whenever the store is open; past the deadline of the policy\n(forget.deadline_minutes) it is overdue.\n\nWith --json: one receipt a line, then the totals.\n\nExamples:\n  recordari jobs --open\n  recordari jobs --check || notify-send \"a deletion is overdue\""
+    after_help = "A deletion that is open is tried again whenever the store is open; past the deadline of the policy (forget.deadline_minutes) it is overdue.\n\nWith --json: one receipt a line, then the totals.\n\nExamples:\n  recordari jobs --open\n  recordari jobs --check || notify-send \"a deletion is overdue\""
 )]
 pub struct Arguments {
     /// Only those whose clean-up has not ended

@@ -28,7 +28,7 @@ pub enum Command {
     },
     /// Check that not a bit of a receipt was changed
     #[command(
-        after_help = "FILE is what forget --json or receipt show --json printed, to the last byte; - reads standard input. Without\n--key it must be signed by this store; with it no store is needed. Exit code 1 when it is not as it was\nhanded out.\n\nExamples:\n  recordari receipt verify receipt.json\n  recordari receipt verify receipt.json --key 3f0c…"
+        after_help = "FILE is what forget --json or receipt show --json printed, to the last byte; - reads standard input. Without --key it must be signed by this store; with it no store is needed. Exit code 1 when it is not as it was handed out.\n\nExamples:\n  recordari receipt verify receipt.json\n  recordari receipt verify receipt.json --key 3f0c…"
     )]
     Verify {
         /// The file

@@ -16,7 +16,7 @@ const IDS_SHOWN: usize = 20;
 
 #[derive(Args)]
 #[command(
-    after_help = "The store (--store) must be missing or an empty folder: nothing is overwritten. What was forgotten since the backup\nis forgotten again before anybody can read the store, as far as the newest ledger that you name knows of it;\nwithout one, what was forgotten after the backup is back.\n\nExamples:\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./memory\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./saved/ledger.db --key ./saved/store.key"
+    after_help = "The store (--store) must be missing or an empty folder: nothing is overwritten. What was forgotten since the backup is forgotten again before anybody can read the store, as far as the newest ledger that you name knows of it; without one, what was forgotten after the backup is back.\n\nExamples:\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./memory\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./saved/ledger.db --key ./saved/store.key"
 )]
 pub struct Arguments {
     /// The folder of the backup
