@@ -60,7 +60,7 @@ pub mod eval;
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use embed::{Embedder, HashingEmbedder};
 pub use error::{Error, ErrorKind, Result};
-pub use forget::{Forget, Forgotten, Preview, Promise, Receipt, verify_receipt};
+pub use forget::{Forget, Forgotten, Place, Preview, Probed, Promise, Receipt, verify_receipt};
 pub use gate::Policy;
 pub use memory::{Memory, Opening, Options};
 pub use namespace::{Namespace, Principal, Reach, Scope};

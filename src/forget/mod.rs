@@ -1,6 +1,8 @@
 //! The end: a deletion as a job. In one transaction recall stops and the content is erased; then every
 //! derived copy is cleaned up, and the receipt says how far that has come. Each step can be repeated.
 
+mod forms;
+mod probe;
 mod receipt;
 
 use std::collections::BTreeSet;
@@ -15,6 +17,7 @@ use crate::record::{FIELD_BYTES_MAX, MemoryId, RecordId};
 use crate::relay::{Purged, Relay};
 use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, minted};
 
+pub use probe::{Needles, Place, Probed, probe};
 pub use receipt::{Promise, Receipt, verify_receipt};
 
 /// How long the journal may be held by another process's reading before that is reported.

@@ -1,5 +1,6 @@
 //! Forgetting, what it would reach, how far it has come, and that it is tried again.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,19 @@ use super::Memory;
 use super::inner::Inner;
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::forget::{self, Forget, Forgotten, Preview, Receipt};
+use crate::forget::{self, Forget, Forgotten, Needles, Place, Preview, Probed, Receipt};
 use crate::namespace::Principal;
+use crate::recall::{self, Mode, Query};
 use crate::store::{JobCounts, PublicKey};
+use crate::text::{clip, mentions};
 
 /// How long a deletion is left to whoever asked for it, and how long after a failed try the next one comes.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The longest pause between two tries: each doubles it.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+
+/// How much of a text is asked for: its beginning says enough.
+const QUERY_CHARS: usize = 1000;
 
 /// When unfinished deletions are tried again.
 pub(super) struct Retry(Mutex<(Instant, Duration)>);
@@ -100,6 +106,50 @@ impl Memory {
     /// The receipt of that id as it stands now; none when there is no such deletion in the caller's scope.
     pub fn receipt(&self, principal: &Principal, receipt_id: &str) -> Result<Option<Receipt>> {
         forget::receipt(&self.inner.store, principal, receipt_id)
+    }
+
+    /// Looks for texts in every file of the store and of other folders, such as backups, in what only a decoder sees, and
+    /// in what the caller is answered in every mode; see [`Probed`]. `progress` is told how many bytes were looked at,
+    /// and of how many.
+    ///
+    /// # Errors
+    /// `Invalid` for texts that can't be looked for; otherwise what keeps it from beginning. A place that can't be read is
+    /// told in the result.
+    pub fn probe(
+        &self,
+        principal: &Principal,
+        texts: &[String],
+        others: &[PathBuf],
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Probed> {
+        let inner = &self.inner;
+        let mut probed = {
+            let snapshot = inner.store.snapshot()?;
+            let needles = Needles::new(texts, &snapshot)?;
+            let view = inner.relay.view();
+            forget::probe(inner.store.folder(), others, &needles, &snapshot, &view, progress)?
+        };
+        for mode in Mode::ALL {
+            let mut copies = 0;
+            for text in texts {
+                let query = Query {
+                    mode: *mode,
+                    limit: Some(100),
+                    characters: Some(1_000_000),
+                    ..Query::new(clip(text, QUERY_CHARS))
+                };
+                let answer = recall::recall(inner.for_recall(), principal, &query)?;
+                copies += answer.hits.iter().filter(|hit| mentions(&hit.record.content, text)).count() as u64;
+            }
+            probed.places.push(Place {
+                name: format!("answers to the caller, by {}", mode.code()),
+                looked_at: texts.len() as u64,
+                copies,
+                parts: 0,
+                unreadable: None,
+            });
+        }
+        Ok(probed)
     }
 
     /// The key by which others know the receipts of this store; see [`crate::verify_receipt`].

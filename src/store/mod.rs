@@ -17,6 +17,7 @@ mod ids;
 mod jobs;
 mod keys;
 mod ledger;
+mod leftovers;
 mod migrate;
 mod models;
 mod number;

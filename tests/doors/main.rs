@@ -10,6 +10,7 @@ mod door;
 mod files;
 mod forget;
 mod formats;
+mod probe;
 mod processes;
 mod settings;
 mod stores;

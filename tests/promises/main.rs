@@ -24,6 +24,7 @@ mod leases;
 mod neighbours_leave_no_mark;
 mod no_content_where_it_does_not_belong;
 mod nobody_promotes_themselves;
+mod probes;
 mod races;
 mod read_your_writes;
 mod resolve_again;

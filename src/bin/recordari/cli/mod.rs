@@ -20,6 +20,7 @@ mod open;
 mod out;
 mod place;
 mod policy;
+mod probe;
 mod reason;
 mod rebuild;
 mod recall;
@@ -135,6 +136,8 @@ enum Command {
         after_help = "Example:\n  recordari forget --subject lunch --json > receipt.json\n  recordari receipt verify receipt.json"
     )]
     Receipt(receipt::Command),
+    /// Look for what was forgotten in every file, every answer and whatever else is left
+    Probe(probe::Arguments),
     /// See what waits for a person
     #[command(subcommand, after_help = "Example:\n  recordari review list")]
     Review(review::Command),
@@ -211,6 +214,7 @@ impl Cli {
             Command::Forget(arguments) => forget::run(common, arguments, out),
             Command::Jobs(arguments) => jobs::run(common, arguments, out),
             Command::Receipt(command) => receipt::run(common, command, out),
+            Command::Probe(arguments) => probe::run(common, arguments, out),
             Command::Review(command) => review::run(common, command, out),
             Command::Policy(command) => policy::run(common, command, out),
             Command::Backup(arguments) => backup::run(common, arguments, out),

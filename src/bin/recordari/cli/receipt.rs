@@ -110,7 +110,7 @@ fn verify(common: &Common, file: &Path, key: Option<&str>, out: &mut Out) -> Res
     Ok(u8::from(checked.is_err()))
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let from: Box<dyn Read> = if file == Path::new("-") {
         Box::new(std::io::stdin())

@@ -1,0 +1,314 @@
+//! Is anything left? Looks for texts in every byte of every file of a store, in what only a decoder sees, and in files
+//! that are deleted and still open. A place that can't be read is not called clean.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use aho_corasick::AhoCorasick;
+
+use super::forms::{BYTES_MIN, forms, parts};
+use crate::error::{Error, Result};
+use crate::index::keyword::View;
+use crate::store::Snapshot;
+use crate::text::terms;
+
+/// How many bytes are read at once.
+const CHUNK: usize = 4 << 20;
+/// The shortest part of a text that is looked for by itself.
+const PART_BYTES: usize = 8;
+/// The most texts, and the longest altogether.
+const TEXTS_MAX: usize = 1000;
+const BYTES_MAX: usize = 1 << 20;
+
+/// What was found where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, relative to the store, or what was decoded.
+    pub name: String,
+    /// How many bytes, or things, were looked at.
+    pub looked_at: u64,
+    /// How often the whole of a text was met.
+    pub copies: u64,
+    /// How often a part of one was met that no memory in the store has.
+    pub parts: u64,
+    /// Why it could not be read, if so.
+    pub unreadable: Option<String>,
+}
+
+/// What a probe came to. No content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probed {
+    /// Every place that was looked at.
+    pub places: Vec<Place>,
+    /// What shows that the search sees: where a memory that is there was met, by the same search. Empty: there was none
+    /// to look for.
+    pub control: Vec<String>,
+    /// Whether such a memory was there and was not met where it must be: then nothing can be said.
+    pub blind: bool,
+}
+
+impl Probed {
+    /// Whether anything was found.
+    pub fn is_found(&self) -> bool {
+        self.places.iter().any(|place| place.copies + place.parts > 0)
+    }
+
+    /// Whether some place could not be looked at.
+    pub fn is_blind(&self) -> bool {
+        self.blind || self.places.iter().any(|place| place.unreadable.is_some())
+    }
+}
+
+/// What is looked for. It is kept in memory alone, and shown nowhere.
+pub struct Needles {
+    texts: Vec<String>,
+    whole: AhoCorasick,
+    parts: AhoCorasick,
+    longest: usize,
+}
+
+impl Needles {
+    /// Texts, and parts of them that no memory of the store has.
+    ///
+    /// # Errors
+    /// `Invalid` for no text, too many, or one of which nothing can be looked for.
+    pub fn new(texts: &[String], snapshot: &Snapshot<'_>) -> Result<Needles> {
+        let bytes: usize = texts.iter().map(String::len).sum();
+        if texts.is_empty() || texts.len() > TEXTS_MAX || bytes > BYTES_MAX {
+            return Err(Error::invalid(
+                "texts",
+                format!("must be 1 to {TEXTS_MAX}, of at most {BYTES_MAX} bytes together"),
+            ));
+        }
+        if let Some(short) = texts.iter().position(|text| text.len() < BYTES_MIN) {
+            return Err(Error::invalid(
+                "texts",
+                format!("line {} is too short to be told from chance", short + 1),
+            ));
+        }
+        let lowered = |part: String| (part.to_lowercase(), part);
+        let mut candidates: BTreeSet<(String, String)> =
+            texts.iter().flat_map(|text| parts(text, PART_BYTES)).map(lowered).collect();
+        snapshot.each_text(|text| {
+            let text = text.to_lowercase();
+            candidates.retain(|(part, _)| !text.contains(part.as_str()));
+        })?;
+        let whole: Vec<Vec<u8>> = texts.iter().flat_map(|text| forms(text)).collect();
+        let parts: Vec<Vec<u8>> = candidates
+            .iter()
+            .flat_map(|(_, part)| forms(part))
+            .filter(|part| !whole.contains(part))
+            .collect();
+        let longest = whole.iter().chain(&parts).map(Vec::len).max().unwrap_or(0);
+        let searcher = |needles: &[Vec<u8>]| {
+            AhoCorasick::new(needles).map_err(|error| Error::invalid("texts", error.to_string()))
+        };
+        Ok(Needles { texts: texts.to_vec(), whole: searcher(&whole)?, parts: searcher(&parts)?, longest })
+    }
+
+    /// Looks through a reader.
+    fn in_reader(&self, mut reader: impl Read, witness: Option<&AhoCorasick>) -> std::io::Result<Seen> {
+        let (mut all, mut copies, mut parts, mut is_witnessed) = (0, 0, 0, false);
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut kept = 0;
+        loop {
+            buffer.resize(kept + CHUNK, 0);
+            let mut filled = kept;
+            while filled < buffer.len() {
+                match reader.read(&mut buffer[filled..]) {
+                    Ok(0) => break,
+                    Ok(read) => filled += read,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let is_last = filled < buffer.len();
+            all += (filled - kept) as u64;
+            let seen = &buffer[..filled];
+            // What ends in the part that was seen before was counted then.
+            let new = |found: &aho_corasick::Match| found.end() > kept;
+            copies += self.whole.find_overlapping_iter(seen).filter(new).count() as u64;
+            parts += self.parts.find_overlapping_iter(seen).filter(new).count() as u64;
+            is_witnessed |= witness.is_some_and(|witness| witness.is_match(seen));
+            if is_last {
+                return Ok(Seen { bytes: all, copies, parts, is_witnessed });
+            }
+            let keep = self.longest.min(filled);
+            buffer.copy_within(filled - keep..filled, 0);
+            kept = keep;
+        }
+    }
+}
+
+/// What was seen in one file.
+struct Seen {
+    bytes: u64,
+    copies: u64,
+    parts: u64,
+    /// Whether the memory that is known to be there was.
+    is_witnessed: bool,
+}
+
+/// Looks for texts in a store's folder and in other folders, such as backups. `progress` is told how many bytes of all
+/// files were looked at.
+///
+/// # Errors
+/// What keeps it from beginning; a file that can't be read is told in its place.
+pub fn probe(
+    folder: &Path,
+    others: &[PathBuf],
+    needles: &Needles,
+    snapshot: &Snapshot<'_>,
+    view: &View,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Probed> {
+    let mut probed = Probed::default();
+    let mut all: Vec<(String, PathBuf)> = Vec::new();
+    for (root, prefix) in
+        std::iter::once((folder, None)).chain(others.iter().map(|other| (other.as_path(), Some(other))))
+    {
+        let mut found = Vec::new();
+        let named = |path: &Path| {
+            let inside = path.strip_prefix(root).unwrap_or(path).display().to_string();
+            prefix.map_or(inside.clone(), |prefix| prefix.join(&inside).display().to_string())
+        };
+        files(root, &mut found, &mut |path, why| probed.places.push(unreadable(named(path), why)));
+        all.extend(found.into_iter().map(|path| (named(&path), path)));
+    }
+    let sizes: u64 = all.iter().filter_map(|(_, path)| fs::metadata(path).ok()).map(|file| file.len()).sum();
+    // A memory that is there, to show that the search sees.
+    let witness = snapshot.any_text()?;
+    let seeing = witness
+        .as_ref()
+        .map(|text| AhoCorasick::new([text.as_bytes()]).map_err(|error| Error::Index(error.to_string())));
+    let seeing = seeing.transpose()?;
+    let mut seen_in: BTreeSet<String> = BTreeSet::new();
+    let mut done = 0;
+    for (name, path) in all {
+        let looked = File::open(&path).and_then(|file| needles.in_reader(file, seeing.as_ref()));
+        match looked {
+            Ok(Seen { bytes, copies, parts, is_witnessed }) => {
+                done += bytes;
+                if is_witnessed {
+                    seen_in.insert(name.clone());
+                }
+                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: None });
+            }
+            // A file that others have deleted meanwhile holds nothing any more; who still has it open is told below.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => probed.places.push(unreadable(name, &error.to_string())),
+        }
+        progress(done, sizes.max(done));
+    }
+    probed.places.push(words(needles, snapshot, view)?);
+    let leftovers = snapshot.leftovers()?;
+    probed.places.push(Place {
+        name: "database, decoded: what forgotten records still hold".to_owned(),
+        looked_at: leftovers.0,
+        copies: leftovers.1,
+        parts: 0,
+        unreadable: None,
+    });
+    probed.places.push(still_open(folder));
+    if let Some(witness) = &witness {
+        let known: HashSet<Vec<u8>> = terms(witness).into_iter().map(String::into_bytes).collect();
+        let mut met = false;
+        // What was written just now may not be indexed yet; then the words say nothing, and are no control.
+        view.for_each_term(|_, term| met |= known.contains(term))?;
+        probed.control.extend(met.then(|| "keyword index, decoded".to_owned()));
+        probed.blind = !seen_in.iter().any(|name| name.starts_with("recordari.db"));
+    }
+    probed.control.splice(0..0, seen_in);
+    Ok(probed)
+}
+
+/// Words of the texts that stand in the index, though no record that is there has them.
+fn words(needles: &Needles, snapshot: &Snapshot<'_>, view: &View) -> Result<Place> {
+    let wanted: HashSet<Vec<u8>> =
+        needles.texts.iter().flat_map(|text| terms(text)).map(String::into_bytes).collect();
+    let mut looked_at = 0;
+    let mut there: BTreeMap<u32, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    view.for_each_term(|partition, term| {
+        looked_at += 1;
+        if wanted.contains(term) {
+            there.entry(partition.namespace).or_default().insert(term.to_vec());
+        }
+    })?;
+    let in_force: HashSet<u64> = snapshot.docs_in_force()?.into_iter().map(|doc| doc.0).collect();
+    let mut left = 0;
+    for (namespace, mut terms) in there {
+        view.words_of(namespace, |term, doc, _| {
+            if in_force.contains(&doc) {
+                terms.remove(term);
+            }
+        })?;
+        left += terms.len() as u64;
+    }
+    Ok(Place {
+        name: "keyword index, decoded: words that no memory has".to_owned(),
+        looked_at,
+        copies: left,
+        parts: 0,
+        unreadable: None,
+    })
+}
+
+/// Files of the store that are deleted and that some process still has open or mapped: their bytes are still there.
+#[cfg(target_os = "linux")]
+fn still_open(folder: &Path) -> Place {
+    let name = "deleted files that a process still has open".to_owned();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).display().to_string();
+    let below = format!("{folder}/");
+    let is_ours = |path: &str| path.starts_with(&below) && path.ends_with(" (deleted)");
+    let (mut processes, mut found) = (0, BTreeSet::new());
+    let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in
+        ids.filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        processes += 1;
+        let maps = fs::read_to_string(process.path().join("maps")).unwrap_or_default();
+        let mapped = maps.lines().filter_map(|line| line.find('/').map(|at| line[at..].to_owned()));
+        let links = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        let open = links.filter_map(|link| Some(fs::read_link(link.path()).ok()?.display().to_string()));
+        // What SQLite deletes and makes anew holds no content: shared memory of the journal.
+        let held = mapped.chain(open).filter(|path| is_ours(path) && !path.contains(".db-shm"));
+        found.extend(held.map(|path| (process.file_name(), path)));
+    }
+    Place { name, looked_at: processes, copies: found.len() as u64, parts: 0, unreadable: None }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn still_open(_: &Path) -> Place {
+    unreadable("deleted files that a process still has open".to_owned(), "this system does not tell")
+}
+
+fn unreadable(name: String, why: &str) -> Place {
+    Place { name, looked_at: 0, copies: 0, parts: 0, unreadable: Some(why.to_owned()) }
+}
+
+/// Every file in a folder and below; what can't be followed is told.
+fn files(folder: &Path, found: &mut Vec<PathBuf>, failed: &mut dyn FnMut(&Path, &str)) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return failed(folder, &error.to_string()),
+    };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => paths.push(entry.path()),
+            Err(error) => failed(folder, &error.to_string()),
+        }
+    }
+    paths.sort();
+    for path in paths {
+        match fs::symlink_metadata(&path) {
+            Ok(file) if file.is_dir() => files(&path, found, failed),
+            Ok(file) if file.is_file() => found.push(path),
+            Ok(_) => failed(&path, "it is no plain file, and is not followed"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => failed(&path, &error.to_string()),
+        }
+    }
+}

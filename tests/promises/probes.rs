@@ -1,0 +1,255 @@
+//! The probe finds what is left, wherever it is, and calls no place clean that it could not read.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use recordari::index::keyword::{Entry, KeywordIndex, Partition, Writer};
+use recordari::text::terms;
+use recordari::{Forgotten, Principal, Probed, Selector, Written};
+
+use crate::world::{World, someone};
+
+const TEXT: &str = "orders Marzipanforelle 杏仁鳟鱼 with extra almonds";
+
+fn probe(world: &World, who: &Principal, others: &[PathBuf]) -> Probed {
+    world.memory().probe(who, &[TEXT.to_owned()], others, &mut |_, _| {}).unwrap()
+}
+
+fn found_in(probed: &Probed) -> Vec<&str> {
+    let found = probed.places.iter().filter(|place| place.copies + place.parts > 0);
+    found.map(|place| place.name.as_str()).collect()
+}
+
+/// A store in which one memory was forgotten, and another is there.
+fn forgotten() -> (World, Principal, Written) {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let lunch = world.say(&mei, Some("lunch"), TEXT, "chat-1#4");
+    world.say(&mei, None, "walks home with extra almonds in the pocket", "chat-2");
+    world.drain();
+    let before = probe(&world, &mei, &[]);
+    assert!(before.is_found() && !before.is_blind());
+    let seen = found_in(&before);
+    assert!(seen.iter().any(|name| name.starts_with("recordari.db")), "{seen:?}");
+    assert_eq!(seen.iter().filter(|name| name.starts_with("answers to the caller")).count(), 3, "{seen:?}");
+    assert!(matches!(world.forget_memory(&mei, &lunch.memory_id), Forgotten::Done(_)));
+    (world, mei, lunch)
+}
+
+#[test]
+fn what_was_forgotten_is_found_before_and_nowhere_after() {
+    let (world, mei, _) = forgotten();
+    let after = probe(&world, &mei, &[]);
+    assert!(!after.is_found() && !after.is_blind(), "{after:?}");
+    assert!(after.control.iter().any(|name| name.starts_with("recordari.db")), "{:?}", after.control);
+    assert!(after.control.iter().any(|name| name.starts_with("keyword index")), "{:?}", after.control);
+    assert!(!format!("{after:?}").contains("Marzipan"), "a probe tells no content");
+    // Of nothing that is there nothing can be shown, and nothing is claimed.
+    assert!(matches!(world.forget(&mei, Selector::Everything), Forgotten::Done(_)));
+    let empty = probe(&world, &mei, &[]);
+    assert!(!empty.is_found() && empty.control.is_empty(), "{empty:?}");
+    world.assert_sound();
+}
+
+#[test]
+fn every_way_of_writing_it_is_found_in_any_file_once() {
+    let (world, mei, _) = forgotten();
+    let utf16 = |big: bool| -> Vec<u8> {
+        TEXT.encode_utf16()
+            .flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() })
+            .collect()
+    };
+    let json: String = TEXT
+        .encode_utf16()
+        .map(|unit| if unit < 128 { char::from(unit as u8).to_string() } else { format!("\\u{unit:04x}") })
+        .collect();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let percent: String = TEXT.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let mut long = vec![b'x'; (4 << 20) - 20];
+    long.extend_from_slice(TEXT.as_bytes());
+    long.extend_from_slice(&vec![b'y'; 4 << 20]);
+    let ways: Vec<(&str, Vec<u8>)> = vec![
+        ("plain", TEXT.as_bytes().to_vec()),
+        ("upper", TEXT.to_uppercase().into_bytes()),
+        ("lower", TEXT.to_lowercase().into_bytes()),
+        ("utf16le", utf16(false)),
+        ("utf16be", utf16(true)),
+        ("json", json.into_bytes()),
+        ("hex", hex(TEXT.as_bytes()).into_bytes()),
+        ("percent", percent.into_bytes()),
+        ("base64", b"b3JkZXJzIE1hcnppcGFuZm9yZWxsZSDmnY/ku4Hps5/psbwgd2l0aCBleHRyYSBhbG1vbmRz".to_vec()),
+        ("over the edge of what is read at once", long),
+    ];
+    for (name, bytes) in &ways {
+        let folder = world.path().join("deep").join("er");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("file");
+        fs::write(&path, [b"before ", bytes.as_slice(), b" after"].concat()).unwrap();
+        let probed = probe(&world, &mei, &[]);
+        assert_eq!(found_in(&probed), ["deep/er/file"], "{name}");
+        let place = probed.places.iter().find(|place| place.name == "deep/er/file").unwrap();
+        assert_eq!(place.copies, 1, "{name}");
+        fs::remove_file(&path).unwrap();
+    }
+    // A part that no memory has tells too; one that a memory has does not.
+    for (part, is_found) in
+        [("Marzipanforelle", true), ("杏仁鳟鱼", true), ("with extra almonds", false), ("almonds", false)]
+    {
+        fs::write(world.path().join("part"), format!("…{part}…")).unwrap();
+        let probed = probe(&world, &mei, &[]);
+        assert_eq!(probed.is_found(), is_found, "{part}: {probed:?}");
+    }
+}
+
+/// Breaks the store in one way that a clean-up could be wrong in.
+type Mutant = fn(&World, &Written) -> Option<fs::File>;
+
+fn database(world: &World, secure: bool) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+    connection.pragma_update(None, "secure_delete", secure).unwrap();
+    connection
+}
+
+#[test]
+fn every_broken_clean_up_is_caught() {
+    let mutants: [(&str, &str, Mutant); 13] = [
+        ("secure_delete is off", "recordari.db", |world, _| {
+            let connection = database(world, false);
+            connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
+            connection.execute("INSERT INTO scratch VALUES (?1)", [TEXT]).unwrap();
+            connection.execute_batch("DROP TABLE scratch; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+            None
+        }),
+        ("the journal is not emptied", "recordari.db-wal", |world, _| {
+            let connection = database(world, true);
+            connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
+            connection.execute("INSERT INTO scratch VALUES (?1)", [TEXT]).unwrap();
+            connection.execute_batch("DROP TABLE scratch").unwrap();
+            // Kept open, so that closing it does not empty the journal.
+            std::mem::forget(connection);
+            None
+        }),
+        ("an older version keeps its text", "recordari.db", |world, written| {
+            let connection = database(world, true);
+            let sql = "UPDATE records SET write_reason = ?2 WHERE record_id = ?1";
+            assert_eq!(connection.execute(sql, [written.record_id.as_str(), TEXT]).unwrap(), 1);
+            None
+        }),
+        ("the vector stays", "what forgotten records still hold", |world, written| {
+            let sql = "UPDATE records SET vectors = x'00112233' WHERE record_id = ?1";
+            assert_eq!(database(world, true).execute(sql, [written.record_id.as_str()]).unwrap(), 1);
+            None
+        }),
+        ("the source stays", "what forgotten records still hold", |world, written| {
+            let sql = "UPDATE records SET source = 'chat-1' WHERE record_id = ?1";
+            assert_eq!(database(world, true).execute(sql, [written.record_id.as_str()]).unwrap(), 1);
+            None
+        }),
+        ("the vector of another model stays", "what forgotten records still hold", |world, written| {
+            let sql = "INSERT INTO coming_vectors SELECT id, 1, x'00' FROM records WHERE record_id = ?1";
+            assert_eq!(database(world, true).execute(sql, [written.record_id.as_str()]).unwrap(), 1);
+            None
+        }),
+        ("the words stay in the index", "words that no memory has", |_, _| None),
+        ("the ledger tells too much", "ledger.db", |world, _| {
+            let connection = rusqlite::Connection::open(world.path().join("ledger.db")).unwrap();
+            connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
+            connection.execute("INSERT INTO scratch VALUES (?1)", [TEXT]).unwrap();
+            None
+        }),
+        ("a trace tells too much", "traces.db", |world, _| {
+            let connection = rusqlite::Connection::open(world.path().join("traces.db")).unwrap();
+            connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
+            connection.execute("INSERT INTO scratch VALUES (?1)", [&TEXT.to_uppercase()]).unwrap();
+            None
+        }),
+        ("a receipt tells too much", "recordari.db", |world, _| {
+            let sql = "UPDATE deletion_jobs SET body = json_set(body, '$.reason', ?1)";
+            assert_eq!(database(world, true).execute(sql, [TEXT]).unwrap(), 1);
+            None
+        }),
+        ("a candidate stays in the queue", "recordari.db", |world, _| {
+            let sql = "INSERT INTO candidates (candidate_id, namespace, queued_at, reason, source, sensitivity, text_key, body)
+                       VALUES ('can_x', 1, 0, 'low_confidence', 'chat-9', 'internal', x'00', ?1)";
+            database(world, true).execute(sql, [serde_json::json!({ "content": TEXT }).to_string()]).unwrap();
+            None
+        }),
+        ("a derived file is left over", "derived/graphs/old", |world, _| {
+            fs::create_dir_all(world.path().join("derived/graphs")).unwrap();
+            fs::write(world.path().join("derived/graphs/old"), "zz Marzipanforelle zz").unwrap();
+            None
+        }),
+        ("a deleted file is still open", "deleted files that a process still has open", |world, _| {
+            let path = world.path().join("derived").join("old.term");
+            let mut file = fs::File::create(&path).unwrap();
+            file.write_all(TEXT.as_bytes()).unwrap();
+            fs::remove_file(path).unwrap();
+            Some(file)
+        }),
+    ];
+    for (what, place, break_it) in mutants {
+        let (mut world, mei, written) = forgotten();
+        assert!(!probe(&world, &mei, &[]).is_found(), "{what}");
+        let held = break_it(&world, &written);
+        if place == "words that no memory has" {
+            world.close();
+            index_words(world.path());
+            world.reopen();
+        }
+        let probed = probe(&world, &mei, &[]);
+        assert!(found_in(&probed).iter().any(|name| name.contains(place)), "{what}: {:?}", found_in(&probed));
+        drop(held);
+    }
+}
+
+/// Leaves a document in the index that the store does not have.
+fn index_words(folder: &Path) {
+    let folder = folder.join("derived").join("keyword");
+    let (watermark, history) = {
+        let view = KeywordIndex::open(&folder).unwrap().index.view();
+        (view.watermark(), view.history())
+    };
+    let mut writer = Writer::open(&folder).unwrap().unwrap();
+    let partition = Partition { namespace: 1, class: 1 };
+    writer.apply([Entry::Add { doc: 1 << 36 | 999, partition, terms: terms(TEXT) }]).unwrap();
+    writer.commit(watermark, history).unwrap();
+}
+
+#[test]
+fn other_folders_are_looked_through_and_what_cannot_be_read_is_not_called_clean() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let lunch = world.say(&mei, Some("lunch"), TEXT, "chat-1#4");
+    world.say(&mei, None, "walks home afterwards", "chat-2");
+    world.drain();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let backup = elsewhere.path().join("backup");
+    world.memory().backup(&backup).unwrap();
+    assert!(matches!(world.forget_memory(&mei, &lunch.memory_id), Forgotten::Done(_)));
+    assert!(!probe(&world, &mei, &[]).is_found());
+    let probed = probe(&world, &mei, std::slice::from_ref(&backup));
+    let expected = backup.join("recordari.db").display().to_string();
+    assert_eq!(found_in(&probed), [expected.as_str()]);
+    let missing = probe(&world, &mei, &[elsewhere.path().join("nothing")]);
+    assert!(missing.is_blind() && !missing.is_found(), "{missing:?}");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(elsewhere.path(), world.path().join("derived").join("link")).unwrap();
+        let linked = probe(&world, &mei, &[]);
+        assert!(linked.is_blind() && !linked.is_found(), "{linked:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_from_chance_is_refused() {
+    let (world, mei, _) = forgotten();
+    let refused = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        world.memory().probe(&mei, &texts, &[], &mut |_, _| {}).unwrap_err().to_string()
+    };
+    assert!(refused(&[]).contains("1 to 1000"));
+    let short = refused(&["long enough", "ab"]);
+    assert!(short.contains("line 2") && !short.contains("ab "), "{short}");
+    assert!(refused(&vec!["x".repeat(2000).as_str(); 999]).contains("bytes together"));
+}
