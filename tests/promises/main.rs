@@ -13,6 +13,7 @@ mod acknowledged_means_durable;
 mod backups;
 mod cost_follows_the_namespace;
 mod derived_is_disposable;
+mod documents;
 mod explanations_add_up;
 mod filters_first;
 mod forgotten_stays_forgotten;
