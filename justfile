@@ -30,6 +30,14 @@ test *args:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
+# Kills a writing process so many times, and looks each time for what it had acknowledged: `just kills 3000`
+kills count="300":
+    RECORDARI_KILLS="$1" cargo test --locked --test promises every_acknowledged_write -- --nocapture
+
+# Kills a process, and makes its disk fail, at every so manieth system call that changes a file: `just system-calls 1`
+system-calls every="20":
+    RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture
+
 # Benchmarks; arguments go to criterion: `just bench recall`
 bench *args:
     cargo bench --locked -- "$@"

@@ -27,8 +27,18 @@ pub struct Child {
 
 impl Child {
     pub fn start(folder: &Path) -> Child {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "child::act", "--ignored", "--nocapture"])
+        Child::start_by(Command::new(env::current_exe().unwrap()), folder)
+    }
+
+    /// The same under a tracer: a command that runs what is appended to it.
+    pub fn start_under(mut tracer: Command, folder: &Path) -> Child {
+        tracer.arg(env::current_exe().unwrap());
+        Child::start_by(tracer, folder)
+    }
+
+    fn start_by(mut command: Command, folder: &Path) -> Child {
+        let mut process = command
+            .args(["--exact", "child::act", "--ignored", "--nocapture", "--test-threads=1"])
             .env(FOLDER, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -64,6 +74,12 @@ impl Child {
         self.next().expect("the process answers")
     }
 
+    /// Lets it end by itself, if it has not ended yet.
+    pub fn leave(&mut self) {
+        let _ = writeln!(self.input, "leave").and_then(|()| self.input.flush());
+        let _ = self.process.wait();
+    }
+
     /// Ends it as `kill -9` would.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
@@ -93,8 +109,14 @@ fn act() {
         background: false,
         ..Options::new(folder)
     };
-    let (memory, _) = Memory::open(options).unwrap();
+    let memory = match Memory::open(options) {
+        Ok((memory, _)) => memory,
+        Err(error) => return say(&format!("unopened\t{error}")),
+    };
     for line in stdin().lines().map_while(Result::ok) {
+        if line == "leave" {
+            break;
+        }
         let words: Vec<&str> = line.split('\t').collect();
         obey(&memory, &words);
     }
@@ -135,6 +157,7 @@ fn obey(memory: &Memory, words: &[&str]) {
             }
             say("done");
         }
+        ["work"] => work(memory),
         ["write_until_killed", round] => write_until_killed(memory, round),
         other => panic!("unknown command {other:?}"),
     }
@@ -148,6 +171,62 @@ fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordari::C
         authority: recordari::Authority::UserExplicit,
         ..recordari::Candidate::new(recordari::Kind::Semantic, content)
     }
+}
+
+/// Does a little of everything, whatever fails. Says what it is about to do, and `ok`, `failed` or, of a deletion that is
+/// not cleaned up yet, `later`.
+fn work(memory: &Memory) {
+    let mei = writer();
+    let told = |done: recordari::Result<&'static str>| match done {
+        Ok(how) => say(how),
+        Err(error) => say(&format!("failed\t{error}")),
+    };
+    for round in 0..4 {
+        let mut written: Vec<(String, Written)> = Vec::new();
+        for item in 0..3 {
+            let name = format!("quartz{}{}", letter(round), letter(item));
+            say(&format!("remember\t{name}"));
+            let content = format!("keeps {name} in the drawer");
+            told(memory.remember(&mei, &candidate(None, &content, "child")).map(|outcome| {
+                written.extend(outcome.written().map(|written| (name.clone(), written)));
+                "ok"
+            }));
+        }
+        let batch: Vec<_> = (0..5)
+            .map(|item| {
+                candidate(
+                    None,
+                    &format!("lends basalt{}{} to the neighbour", letter(round), letter(item)),
+                    "child",
+                )
+            })
+            .collect();
+        say(&format!("batch\tbasalt{}", letter(round)));
+        told(memory.remember_all(&mei, &batch).map(|outcomes| match outcomes.iter().all(Result::is_ok) {
+            true => "ok",
+            false => "failed",
+        }));
+        say("index");
+        told(memory.catch_up(&mut |_, _| {}).map(|_| "ok"));
+        if let Some((name, first)) = written.first() {
+            say(&format!("forget\t{name}"));
+            let request = Forget::new(Selector::Memory(first.memory_id.clone()), "asked for");
+            told(memory.forget(&mei, &request).map(|done| match done {
+                recordari::Forgotten::Done(_) => "ok",
+                _ => "later",
+            }));
+        }
+        if round == 1 {
+            say("rebuild");
+            told(memory.rebuild(&mut |_, _| {}).map(|_| "ok"));
+        }
+    }
+    say("end");
+}
+
+/// Words with digits are found by their parts too, which others share.
+fn letter(number: u8) -> char {
+    char::from(b'k' + number)
 }
 
 /// Writes without end. Says what it is about to do before, and `done` after each acknowledgement.
@@ -179,6 +258,9 @@ fn write_until_killed(memory: &Memory, round: &str) {
                 kept.pop();
                 say("done");
             }
+            // What is derived is written too while it is killed.
+            (6, _) if number % 16 == 6 => drop(memory.catch_up(&mut |_, _| {}).unwrap()),
+            (6, _) if number % 32 == 14 => drop(memory.rebuild(&mut |_, _| {}).unwrap()),
             _ => {
                 let content = format!("round {round} took note {number}");
                 say(&format!("remember\t{content}"));

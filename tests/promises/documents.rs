@@ -32,7 +32,9 @@ fn exists(root: &Path, path: &str) -> bool {
 #[test]
 fn every_test_that_a_document_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("docs/DELETION.md")).unwrap();
+    let text: String = ["docs/DELETION.md", "docs/DURABILITY.md"]
+        .map(|document| fs::read_to_string(root.join(document)).unwrap())
+        .concat();
     let names = named(&text);
     assert!(names.len() >= 10, "{names:?}");
     let receipts = fs::read_to_string(root.join("src/bin/recordari/cli/receipt.rs")).unwrap();

@@ -30,6 +30,8 @@ mod races;
 mod read_your_writes;
 mod resolve_again;
 mod same_input_same_output;
+#[cfg(target_os = "linux")]
+mod system_calls;
 
 mod model;
 mod scenarios;

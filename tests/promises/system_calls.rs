@@ -1,0 +1,180 @@
+//! A process that is killed at a system call, or whose disk fails at one, loses nothing that it has acknowledged and does
+//! nothing by half. The calls are those that change files; strace makes them fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::child::{Child, writer};
+use crate::remains::Canary;
+use crate::world::World;
+
+/// The calls that change what is on the disk.
+const CALLS: &str = "pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat,renameat2";
+/// What can happen at a call.
+const FAULTS: [&str; 4] = ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EINTR"];
+/// How many places are tried of each fault, unless `RECORDARI_SYSTEM_CALLS` says that it is every so manieth.
+const PLACES: usize = 7;
+/// How long the short form may take.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Whether strace is there and may trace.
+fn can_trace() -> bool {
+    let traced =
+        Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    traced.is_ok_and(|status| status.success())
+}
+
+/// What a run must have left.
+#[derive(Default)]
+struct Expected {
+    there: BTreeSet<String>,
+    gone: BTreeSet<String>,
+    either: BTreeSet<String>,
+    batches: BTreeMap<String, bool>,
+    unfinished: BTreeSet<String>,
+    /// What was tried, in order, and how it went.
+    steps: Vec<(String, String)>,
+}
+
+/// Runs the work with a fault at the nth of the calls of each thread; what it must have left, and at how many calls the
+/// fault came.
+fn run(world: &World, calls: &str, of_file: Option<&str>, fault: &str, nth: usize) -> (Expected, usize) {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-q", "-e", &format!("trace={calls}")]);
+    strace.args(["-e", &format!("inject={calls}:{fault}:when={nth}")]).arg("-o").arg(log.path());
+    if let Some(file) = of_file {
+        strace.arg("-P").arg(world.path().join(file));
+    }
+    let mut child = Child::start_under(strace, world.path());
+    child.send(&["work"]);
+    let mut expected = Expected::default();
+    let mut under_way: Option<(String, String)> = None;
+    while let Some(line) = child.next() {
+        let words: Vec<&str> = line.split('\t').collect();
+        match words[0] {
+            "end" | "unopened" => break,
+            how @ ("ok" | "failed" | "later") => {
+                if let Some((what, name)) = under_way.take() {
+                    expected.steps.push((what.clone(), words.join(" ")));
+                    settle(&mut expected, &what, name, how);
+                }
+            }
+            what => under_way = Some((what.to_owned(), words.get(1).copied().unwrap_or_default().to_owned())),
+        }
+    }
+    if let Some((what, name)) = under_way {
+        settle(&mut expected, &what, name, "failed");
+    }
+    child.leave();
+    let told = fs::read_to_string(log.path()).unwrap();
+    let hits = told.matches("(INJECTED)").count() + told.matches("killed by SIGKILL").count();
+    (expected, hits)
+}
+
+fn settle(expected: &mut Expected, what: &str, name: String, how: &str) {
+    match (what, how) {
+        ("remember", "ok") => drop(expected.there.insert(name)),
+        ("remember", _) => drop(expected.either.insert(name)),
+        ("batch", how) => drop(expected.batches.insert(name, how == "ok")),
+        ("forget", how) => {
+            expected.there.remove(&name);
+            match how {
+                "ok" => drop(expected.gone.insert(name)),
+                "later" => drop(expected.unfinished.insert(name)),
+                _ => drop(expected.either.insert(name)),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Opens the store without any fault and compares.
+fn check(world: &mut World, expected: &Expected, what: &str) {
+    world.reopen();
+    let contents: Vec<String> = world.listed(&writer()).into_iter().map(|record| record.content).collect();
+    let count = |name: &str| contents.iter().filter(|text| text.contains(name)).count();
+    for name in &expected.there {
+        assert_eq!(count(name), 1, "{what}: {name} was acknowledged");
+    }
+    for name in expected.gone.iter().chain(&expected.unfinished) {
+        assert_eq!(count(name), 0, "{what}: {name} was forgotten");
+        assert_eq!(Canary::new(&[name]).remains(world.path()), [].into(), "{what}: {name}");
+    }
+    for name in &expected.either {
+        assert!(count(name) <= 1, "{what}: {name} is there twice");
+    }
+    for (name, acknowledged) in &expected.batches {
+        let there = count(name);
+        assert!(there == 5 || there == 0 && !acknowledged, "{what}: {there} of {name}");
+    }
+    assert_eq!(world.memory().count_deletions(&writer()).unwrap().open, 0, "{what}");
+    assert_eq!(world.memory().verify().unwrap(), [], "{what}");
+    world.close();
+}
+
+#[test]
+fn whatever_happens_at_a_system_call_nothing_acknowledged_is_lost_and_nothing_is_by_half() {
+    if !can_trace() {
+        eprintln!("SKIPPED: strace is not there or may not trace, so no system call was made to fail");
+        return;
+    }
+    let every = std::env::var("RECORDARI_SYSTEM_CALLS").ok().map(|every| every.parse::<usize>().unwrap());
+    let started = Instant::now();
+    let mut summary = Vec::new();
+    for fault in FAULTS {
+        let (mut places, mut faults, mut nth) = (0, 0, 1);
+        loop {
+            let mut world = World::new();
+            world.close();
+            let (expected, hits) = run(&world, CALLS, None, fault, nth);
+            check(&mut world, &expected, &format!("{fault} at call {nth}"));
+            if hits == 0 {
+                break;
+            }
+            (places, faults) = (places + 1, faults + hits);
+            // The short form looks at places that lie further and further apart.
+            nth += every.unwrap_or(1 + places * places);
+            if every.is_none() && (places >= PLACES || started.elapsed() > PATIENCE) {
+                break;
+            }
+        }
+        assert!(places >= 3, "{fault}: only {places} places");
+        summary.push(format!("{fault} at {places} places, {faults} calls"));
+    }
+    println!("{}; nothing lost, nothing by half; {:?}", summary.join("; "), started.elapsed());
+}
+
+#[test]
+fn after_a_failed_sync_every_write_is_refused_until_the_store_is_opened_again() {
+    if !can_trace() {
+        eprintln!("SKIPPED: strace is not there or may not trace, so no sync was made to fail");
+        return;
+    }
+    let mut refused = 0;
+    for nth in [1, 2, 3, 5, 8, 12] {
+        let mut world = World::new();
+        world.close();
+        let journal = Some("recordari.db-wal");
+        let (expected, hits) = run(&world, "fsync,fdatasync", journal, "error=EIO", nth);
+        assert!(hits > 0, "there are so many syncs");
+        let writes: Vec<&(String, String)> = expected
+            .steps
+            .iter()
+            .filter(|(what, _)| ["remember", "batch", "forget"].contains(&&**what))
+            .collect();
+        let Some(first) = writes.iter().position(|(_, how)| how.starts_with("failed")) else {
+            // The sync was one of a checkpoint: what it was to write is in the journal still.
+            check(&mut world, &expected, &format!("EIO at sync {nth}"));
+            continue;
+        };
+        for (what, how) in &writes[first + 1..] {
+            assert!(how.contains("open the store again"), "{what} after a failed sync: {how}");
+            refused += 1;
+        }
+        check(&mut world, &expected, &format!("EIO at sync {nth}"));
+    }
+    assert!(refused > 10, "only {refused} writes were refused");
+}
