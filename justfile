@@ -34,6 +34,10 @@ doc:
 kills count="300":
     RECORDARI_KILLS="$1" cargo test --locked --test promises every_acknowledged_write -- --nocapture
 
+# Damages a store in so many ways, each a copy of its own, and asks everything of it: `just damage 20000`
+damage count="2000":
+    RECORDARI_DAMAGES="$1" cargo test --locked --test promises damage:: -- --nocapture
+
 # Kills a process, and makes its disk fail, at every so manieth system call that changes a file: `just system-calls 1`
 system-calls every="20":
     RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture

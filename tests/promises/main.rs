@@ -12,6 +12,7 @@ mod story;
 mod acknowledged_means_durable;
 mod backups;
 mod cost_follows_the_namespace;
+mod damage;
 mod derived_is_disposable;
 mod documents;
 mod explanations_add_up;
