@@ -101,11 +101,11 @@ impl Store {
     pub fn backup(&self, folder: &Path, now: Timestamp) -> Result<Manifest> {
         let made = must_be_free(folder)?;
         create_private_folder(folder)?;
-        let noted = self.copy_into(folder, now).and_then(|manifest| {
-            self.write(now, |writing| writing.note_backup(&manifest.made_at))?;
-            Ok(manifest)
-        });
-        noted.inspect_err(|_| {
+        // Noted before anything is copied: what is forgotten meanwhile may be in the copy, and its receipt says so.
+        let made_at = now.to_string();
+        self.write(now, |writing| writing.note_backup(&made_at, true))?;
+        self.copy_into(folder, now).inspect_err(|_| {
+            let _ = self.write(now, |writing| writing.note_backup(&made_at, false));
             // It was empty or missing, so everything in it is of this try.
             for name in files_of_backups().chain([MANIFEST_FILE]) {
                 let _ = fs::remove_file(folder.join(name));
@@ -155,10 +155,13 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Notes that a backup was made, so that receipts can tell which may still hold what they are about.
-    fn note_backup(&self, made_at: &str) -> Result<()> {
+    /// Notes a backup, so that receipts can tell which may still hold what they are about; or takes it back.
+    fn note_backup(&self, made_at: &str, is_made: bool) -> Result<()> {
         let mut noted = self.backups()?;
-        noted.push(made_at.to_owned());
+        match is_made {
+            true => noted.push(made_at.to_owned()),
+            false => noted.retain(|other| other != made_at),
+        }
         let first = noted.len().saturating_sub(BACKUPS_NOTED);
         let list = serde_json::to_string(&noted[first..]).expect("times are plain text");
         self.connection()
@@ -194,8 +197,9 @@ pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp)
     };
     create_private_folder(&above)?;
     let mut draft_name = name.to_owned();
-    draft_name.push(format!(".restoring-{}", std::process::id()));
+    draft_name.push(".restoring");
     let draft = above.join(draft_name);
+    // What a restore that was killed has left may hold what was forgotten since: it is named, not passed over.
     must_be_free(&draft)?;
     create_private_folder(&draft)?;
     let restored = restore_into(backup, &draft, manifest, from, key, now).and_then(|restored| {

@@ -168,6 +168,13 @@ fn the_receipt_of_what_a_backup_may_hold_lists_it() {
     let elsewhere = tempfile::tempdir().unwrap();
     world.day("2026-03-02T10:00:00Z");
     let manifest = world.memory().backup(&free(&elsewhere, "backup")).unwrap();
+    // One that came to nothing is not listed.
+    world.day("2026-03-02T11:00:00Z");
+    fs::write(world.path().join("policy.toml"), vec![b'#'; 2 << 20]).unwrap();
+    let refused = world.memory().backup(&free(&elsewhere, "broken")).unwrap_err();
+    assert!(refused.to_string().contains("policy.toml is too large"), "{refused}");
+    assert_eq!(names(elsewhere.path()), ["backup"], "nothing is left of it");
+    assert!(world.memory().backup(Path::new("/proc/nowhere")).is_err());
     let done = world.forget_memory(&mei, &written[0].memory_id);
     let backups = &done.receipt().unwrap().details["backups"];
     assert_eq!(*backups, serde_json::json!([manifest.made_at]));
@@ -203,6 +210,13 @@ fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
     let refused = restore(&backup, &new, &nowhere, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(matches!(refused, Error::Io { .. }), "{refused}");
     assert_eq!(names(elsewhere.path()), ["backup", "wrong.key"], "no draft is left");
+    // What a restore that was killed has left behind is named.
+    let left = free(&elsewhere, "new.restoring");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("recordari.db"), "half").unwrap();
+    let refused = restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert!(refused.to_string().contains("new.restoring holds something"), "{refused}");
+    fs::remove_dir_all(&left).unwrap();
     // An empty folder is as good as none.
     fs::create_dir(&new).unwrap();
     restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap();
