@@ -34,6 +34,22 @@ pub(super) fn forms(text: &str) -> Vec<Vec<u8>> {
     forms
 }
 
+/// The ways in which a part of a text is looked for: there are very many parts, so only those that are left by a file that
+/// was overwritten in part, as it is and in other cases.
+pub(super) fn few_forms(part: &str) -> Vec<Vec<u8>> {
+    let units: Vec<u16> = part.encode_utf16().collect();
+    let mut forms = vec![
+        part.as_bytes().to_vec(),
+        part.to_lowercase().into_bytes(),
+        part.to_uppercase().into_bytes(),
+        units.iter().flat_map(|unit| unit.to_le_bytes()).collect(),
+        units.iter().flat_map(|unit| unit.to_be_bytes()).collect(),
+    ];
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
 /// As JSON writes what is not ASCII.
 fn escaped(unit: u16) -> String {
     match u8::try_from(unit) {
@@ -53,8 +69,8 @@ fn base64(text: &[u8], shift: usize) -> Vec<u8> {
     text.chunks_exact(3).flat_map(digits).collect()
 }
 
-/// The parts of a text that may be left of it where the whole is not: its words, and of writing without spaces every
-/// stretch of so many bytes.
+/// The parts of a text that may be left of it where the whole is not: its words, and stretches of [`STRETCH`] bytes,
+/// from every character on, in a long text from every so manieth.
 pub(super) fn parts(text: &str, bytes: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -63,7 +79,8 @@ pub(super) fn parts(text: &str, bytes: usize) -> Vec<String> {
         }
     }
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    for (nth, start) in starts.iter().enumerate() {
+    let every = if text.len() > LONG { APART } else { 1 };
+    for (nth, start) in starts.iter().enumerate().step_by(every) {
         if let Some(end) = starts[nth..].iter().find(|end| **end - start >= STRETCH) {
             parts.push(text[*start..*end].to_owned());
         }
@@ -76,6 +93,9 @@ pub(super) fn parts(text: &str, bytes: usize) -> Vec<String> {
 
 /// How long a stretch of a text is that is looked for by itself, in bytes.
 const STRETCH: usize = 12;
+/// From so many bytes on a text is long, and its stretches begin so many characters apart.
+const LONG: usize = 4096;
+const APART: usize = 8;
 
 #[cfg(test)]
 mod tests {

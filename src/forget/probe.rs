@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
-use super::forms::{BYTES_MIN, forms, parts};
+use super::forms::{BYTES_MIN, few_forms, forms, parts};
 use crate::error::{Error, Result};
 use crate::index::keyword::View;
 use crate::store::Snapshot;
@@ -20,7 +20,7 @@ const CHUNK: usize = 4 << 20;
 const PART_BYTES: usize = 8;
 /// The most texts, and the longest altogether.
 const TEXTS_MAX: usize = 1000;
-const BYTES_MAX: usize = 1 << 20;
+const BYTES_MAX: usize = 1 << 16;
 
 /// What was found where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,10 +96,11 @@ impl Needles {
             candidates.retain(|(part, _)| !text.contains(part.as_str()));
         })?;
         let whole: Vec<Vec<u8>> = texts.iter().flat_map(|text| forms(text)).collect();
+        let known: HashSet<&Vec<u8>> = whole.iter().collect();
         let parts: Vec<Vec<u8>> = candidates
             .iter()
-            .flat_map(|(_, part)| forms(part))
-            .filter(|part| !whole.contains(part))
+            .flat_map(|(_, part)| few_forms(part))
+            .filter(|part| !known.contains(part))
             .collect();
         let longest = whole.iter().chain(&parts).map(Vec::len).max().unwrap_or(0);
         let searcher = |needles: &[Vec<u8>]| {

@@ -251,5 +251,10 @@ fn what_cannot_be_told_from_chance_is_refused() {
     assert!(refused(&[]).contains("1 to 1000"));
     let short = refused(&["long enough", "ab"]);
     assert!(short.contains("line 2") && !short.contains("ab "), "{short}");
+    // As much as may be asked is looked for, and takes seconds.
+    let long: String = (0..20_000).map(|number| format!("w{number} ")).collect();
+    let started = std::time::Instant::now();
+    world.memory().probe(&mei, &[long[..60_000].to_owned()], &[], &mut |_, _| {}).unwrap();
+    assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
     assert!(refused(&vec!["x".repeat(2000).as_str(); 999]).contains("bytes together"));
 }

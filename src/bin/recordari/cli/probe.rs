@@ -13,7 +13,7 @@ use super::out::shown;
 use super::{Common, Failure, Out, receipt, show};
 
 /// The most that is read of the texts.
-const BYTES_MAX: u64 = 2 << 20;
+const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Args)]
 #[command(
