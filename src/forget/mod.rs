@@ -397,7 +397,12 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
 /// Cleans up what is derived, and empties the journal; then the receipt is complete.
 fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
     let mut left = Vec::new();
-    match sources.relay.purge(sources.store) {
+    // What a crash has left of an index may not be to be mended; it is disposable, and built anew.
+    let purged = sources.relay.purge(sources.store).or_else(|_| {
+        sources.relay.rebuild(sources.store, &mut |_, _| {})?;
+        sources.relay.purge(sources.store)
+    });
+    match purged {
         Ok(Purged::Clean) => {}
         Ok(Purged::Busy) => left.push((Reason::IndexBusy, String::new())),
         Ok(Purged::Held(holders)) => {
