@@ -398,10 +398,13 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
 fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
     let mut left = Vec::new();
     // What a crash has left of an index may not be to be mended; it is disposable, and built anew.
-    let purged = sources.relay.purge(sources.store).or_else(|_| {
-        sources.relay.rebuild(sources.store, &mut |_, _| {})?;
-        sources.relay.purge(sources.store)
-    });
+    let purged = match sources.relay.purge(sources.store) {
+        Err(Error::Index(_)) => sources
+            .relay
+            .rebuild(sources.store, &mut |_, _| {})
+            .and_then(|_| sources.relay.purge(sources.store)),
+        purged => purged,
+    };
     match purged {
         Ok(Purged::Clean) => {}
         Ok(Purged::Busy) => left.push((Reason::IndexBusy, String::new())),

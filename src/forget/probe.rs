@@ -22,6 +22,11 @@ const PART_BYTES: usize = 8;
 const TEXTS_MAX: usize = 1000;
 const BYTES_MAX: usize = 1 << 16;
 
+/// The place of what the decoded index holds.
+const WORDS: &str = "keyword index, decoded: words that no memory has";
+/// How the files of a segment of the index end: their words are packed, so that a search of their bytes proves nothing.
+const PACKED: [&str; 7] = ["term", "idx", "pos", "store", "fast", "fieldnorm", "del"];
+
 /// What was found where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -185,6 +190,7 @@ pub fn probe(
         .as_ref()
         .map(|text| AhoCorasick::new([text.as_bytes()]).map_err(|error| Error::Index(error.to_string())));
     let seeing = seeing.transpose()?;
+    let in_use: HashSet<String> = segments(&folder.join("derived").join("keyword"));
     let mut seen_in: BTreeSet<String> = BTreeSet::new();
     let mut done = 0;
     for (name, path) in all {
@@ -195,7 +201,10 @@ pub fn probe(
                 if is_witnessed {
                     seen_in.insert(name.clone());
                 }
-                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: None });
+                let undecoded = is_packed(&path) && !in_use.contains(&stem(&path));
+                let why =
+                    undecoded.then(|| "no index in use has it, so its words can't be decoded".to_owned());
+                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: why });
             }
             // A file that others have deleted meanwhile holds nothing any more; who still has it open is told below.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -203,7 +212,10 @@ pub fn probe(
         }
         progress(done, sizes.max(done));
     }
-    probed.places.push(words(needles, snapshot, view)?);
+    probed.places.push(
+        words(needles, snapshot, view)
+            .unwrap_or_else(|error| unreadable(WORDS.to_owned(), &error.to_string())),
+    );
     let leftovers = snapshot.leftovers()?;
     probed.places.push(Place {
         name: "database, decoded: what forgotten records still hold".to_owned(),
@@ -217,7 +229,8 @@ pub fn probe(
         let known: HashSet<Vec<u8>> = terms(witness).into_iter().map(String::into_bytes).collect();
         let mut met = false;
         // What was written just now may not be indexed yet; then the words say nothing, and are no control.
-        view.for_each_term(|_, term| met |= known.contains(term))?;
+        // An index that can't be decoded is told in its place.
+        let _ = view.for_each_term(|_, term| met |= known.contains(term));
         probed.control.extend(met.then(|| "keyword index, decoded".to_owned()));
         probed.blind = !seen_in.iter().any(|name| name.starts_with("recordari.db"));
     }
@@ -247,13 +260,7 @@ fn words(needles: &Needles, snapshot: &Snapshot<'_>, view: &View) -> Result<Plac
         })?;
         left += terms.len() as u64;
     }
-    Ok(Place {
-        name: "keyword index, decoded: words that no memory has".to_owned(),
-        looked_at,
-        copies: left,
-        parts: 0,
-        unreadable: None,
-    })
+    Ok(Place { name: WORDS.to_owned(), looked_at, copies: left, parts: 0, unreadable: None })
 }
 
 /// Files of the store that are deleted and that some process still has open or mapped: their bytes are still there.
@@ -269,7 +276,17 @@ fn still_open(folder: &Path) -> Place {
         ids.filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
     {
         processes += 1;
-        let maps = fs::read_to_string(process.path().join("maps")).unwrap_or_default();
+        let maps = match fs::read_to_string(process.path().join("maps")) {
+            Ok(maps) => maps,
+            // Whoever has the index open has a lease on it.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                if has_lease(&folder, &process.file_name()) {
+                    return unreadable(name, "a process that has the index open can't be looked into");
+                }
+                continue;
+            }
+            Err(_) => continue,
+        };
         let mapped = maps.lines().filter_map(|line| line.find('/').map(|at| line[at..].to_owned()));
         let links = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
         let open = links.filter_map(|link| Some(fs::read_link(link.path()).ok()?.display().to_string()));
@@ -280,9 +297,34 @@ fn still_open(folder: &Path) -> Place {
     Place { name, looked_at: processes, copies: found.len() as u64, parts: 0, unreadable: None }
 }
 
+#[cfg(target_os = "linux")]
+fn has_lease(folder: &str, process: &std::ffi::OsStr) -> bool {
+    let leases =
+        fs::read_dir(Path::new(folder).join("derived").join("leases")).into_iter().flatten().flatten();
+    let of = format!("{}-", process.to_string_lossy());
+    leases.map(|lease| lease.file_name()).any(|name| name.to_string_lossy().starts_with(&of))
+}
+
 #[cfg(not(target_os = "linux"))]
 fn still_open(_: &Path) -> Place {
     unreadable("deleted files that a process still has open".to_owned(), "this system does not tell")
+}
+
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed))
+}
+
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// The names of the segments that an index consists of, as its files begin.
+fn segments(index: &Path) -> HashSet<String> {
+    let meta = fs::read(index.join("meta.json")).unwrap_or_default();
+    let meta: serde_json::Value = serde_json::from_slice(&meta).unwrap_or_default();
+    let names = meta["segments"].as_array().into_iter().flatten();
+    names.filter_map(|segment| Some(segment["segment_id"].as_str()?.replace('-', ""))).collect()
 }
 
 fn unreadable(name: String, why: &str) -> Place {

@@ -233,6 +233,13 @@ fn other_folders_are_looked_through_and_what_cannot_be_read_is_not_called_clean(
     assert_eq!(found_in(&probed), [expected.as_str()]);
     let missing = probe(&world, &mei, &[elsewhere.path().join("nothing")]);
     assert!(missing.is_blind() && !missing.is_found(), "{missing:?}");
+    // A file of an index that nothing uses any more may hold words that no search of its bytes would find.
+    let stray = world.path().join("derived").join("keyword").join("00112233445566778899aabbccddeeff.term");
+    fs::write(&stray, "packed").unwrap();
+    let strayed = probe(&world, &mei, &[]);
+    assert!(strayed.is_blind() && !strayed.is_found(), "{strayed:?}");
+    fs::remove_file(stray).unwrap();
+    assert!(!probe(&world, &mei, &[]).is_blind());
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(elsewhere.path(), world.path().join("derived").join("link")).unwrap();
