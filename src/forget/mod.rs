@@ -397,15 +397,7 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
 /// Cleans up what is derived, and empties the journal; then the receipt is complete.
 fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
     let mut left = Vec::new();
-    // What a crash has left of an index may not be to be mended; it is disposable, and built anew.
-    let purged = match sources.relay.purge(sources.store) {
-        Err(Error::Index(_)) => sources
-            .relay
-            .rebuild(sources.store, &mut |_, _| {})
-            .and_then(|_| sources.relay.purge(sources.store)),
-        purged => purged,
-    };
-    match purged {
+    match sources.relay.purge(sources.store) {
         Ok(Purged::Clean) => {}
         Ok(Purged::Busy) => left.push((Reason::IndexBusy, String::new())),
         Ok(Purged::Held(holders)) => {

@@ -77,6 +77,8 @@ impl Writer {
         if !loaded.is_newest(folder) {
             loaded = folder::load(folder, Some(&loaded), Care::Thorough)?;
         }
+        // Files that a crash left of a commit are in the way of the same commit: it would name its own alike.
+        folder::sweep(folder, &loaded.index)?;
         let committed = loaded.view.payload();
         let highest = loaded.view.segments().iter().map(|segment| segment.highest()).max();
         let folder = folder.to_owned();

@@ -90,6 +90,20 @@ fn uncommitted_changes_are_forgotten_with_their_writer() {
 }
 
 #[test]
+fn changes_that_a_crash_cut_short_can_be_applied_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let meta = folder.path().join("meta.json");
+    write(folder.path(), 1, (0..9).map(|doc| add(doc, HOME, "word")).collect());
+    let before = std::fs::read(&meta).unwrap();
+    write(folder.path(), 2, vec![Entry::Remove { doc: 3 }]);
+    // Killed after the files of the commit were written, and before what describes it.
+    std::fs::write(&meta, before).unwrap();
+    write(folder.path(), 2, vec![Entry::Remove { doc: 3 }]);
+    let view = open(folder.path()).view();
+    assert_eq!((view.watermark(), view.documents().unwrap()), (2, vec![0, 1, 2, 4, 5, 6, 7, 8]));
+}
+
+#[test]
 fn clearing_counts_from_the_next_commit_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 9, (0..50).map(|doc| add(doc, HOME, "before")).collect());
