@@ -360,9 +360,11 @@ impl Memory {
         Ok(trace.filter(|trace| trace.asker == asker(principal)))
     }
 
-    /// Applies what was written to the keyword index; `progress` is told how many of how many writes.
+    /// Applies what was written to the keyword index; `progress` is told how many of how many writes. False when
+    /// another process is writing it, for more than three seconds.
     pub fn catch_up(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
-        let drained = self.inner.relay.drain(&self.inner.store, &mut |at, last| progress(at.0, last.0))?;
+        let (relay, store) = (&self.inner.relay, &self.inner.store);
+        let drained = relay.drain_patiently(store, &mut |at, last| progress(at.0, last.0))?;
         Ok(matches!(drained, Drained::Upto(_)))
     }
 

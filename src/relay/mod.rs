@@ -40,6 +40,10 @@ const BACKLOG_SHARE: u64 = 4;
 const BACKLOG_BOUNDS: (u64, u64) = (512, 16_384);
 /// How long cleaning up waits for another process to let go before it reports what is left.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a lock can outlive whoever held it: a process that is being started shares it until it runs its program.
+const MOMENT: Duration = Duration::from_millis(100);
+/// Between two looks at whether it has.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The derived side of a store, in one process.
 pub struct Relay {
@@ -94,7 +98,7 @@ impl Relay {
             // The database was put back to an earlier state, or the index is another store's.
             why = Some("it knew writes that the store does not have".to_owned());
             drop(view);
-            if let Some(mut writer) = Writer::open(&folder)? {
+            if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&folder))? {
                 writer.clear()?;
                 writer.commit(0, 0)?;
                 writer.purge()?;
@@ -159,9 +163,24 @@ impl Relay {
         Ok(last.saturating_sub(self.keyword().watermark()) >= (last / BACKLOG_SHARE).clamp(few, many))
     }
 
-    /// Applies everything that the store wrote to the keyword index. `progress` is told how far it is.
+    /// Applies everything that the store wrote to the keyword index, unless another process is writing it.
+    /// `progress` is told how far it is.
     pub fn drain(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
-        let Some(mut writer) = Writer::open(&self.folder)? else {
+        self.drain_within(Duration::ZERO, store, progress)
+    }
+
+    /// The same, but another process that is writing it is waited for, up to three seconds.
+    pub fn drain_patiently(&self, store: &Store, progress: &mut dyn FnMut(Seq, Seq)) -> Result<Drained> {
+        self.drain_within(PATIENCE, store, progress)
+    }
+
+    fn drain_within(
+        &self,
+        patience: Duration,
+        store: &Store,
+        progress: &mut dyn FnMut(Seq, Seq),
+    ) -> Result<Drained> {
+        let Some(mut writer) = patiently(patience, || Writer::open(&self.folder))? else {
             return Ok(Drained::Busy);
         };
         let upto = self.apply(store, &self.folder, &mut writer, progress)?;
@@ -178,7 +197,7 @@ impl Relay {
         }
         let beside = self.beside();
         create_private_folder(&beside)?;
-        let Some(mut writer) = Writer::open(&beside)? else {
+        let Some(mut writer) = patiently(PATIENCE, || Writer::open(&beside))? else {
             return Ok(Drained::Busy);
         };
         let snapshot = store.snapshot()?;
@@ -189,13 +208,8 @@ impl Relay {
         drop(snapshot);
         self.apply(store, &beside, &mut writer, progress)?;
         // No one else may write to the old one from here on: what it learned would be lost.
-        let deadline = Instant::now() + PATIENCE;
-        let taken = loop {
-            match keyword::Taken::of(&self.folder)? {
-                Some(taken) => break taken,
-                None if Instant::now() > deadline => return Ok(Drained::Busy),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
+        let Some(taken) = patiently(PATIENCE, || keyword::Taken::of(&self.folder))? else {
+            return Ok(Drained::Busy);
         };
         let upto = self.apply(store, &beside, &mut writer, progress)?;
         writer.outnumber(taken.generation())?;
@@ -204,7 +218,7 @@ impl Relay {
         taken.replace_by(&beside)?;
         std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
         // Takes away the files of the old one.
-        if let Some(mut writer) = Writer::open(&self.folder)? {
+        if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.folder))? {
             writer.purge()?;
         }
         make_private(&self.folder)?;
@@ -225,7 +239,7 @@ impl Relay {
         if !beside.exists() {
             return Ok(true);
         }
-        match Writer::open(&beside)? {
+        match patiently(MOMENT, || Writer::open(&beside))? {
             Some(writer) => {
                 drop(writer);
                 std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
@@ -253,12 +267,8 @@ impl Relay {
             return Ok(Purged::Busy);
         }
         self.partitions.drop_old_graphs();
-        let mut writer = loop {
-            match Writer::open(&self.folder)? {
-                Some(writer) => break writer,
-                None if Instant::now() > deadline => return Ok(Purged::Busy),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
+        let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.folder))? else {
+            return Ok(Purged::Busy);
         };
         // Behind the writer's lock, under which a rebuild moves its files into place.
         if !self.clear_beside()? {
@@ -277,7 +287,7 @@ impl Relay {
             if Instant::now() > deadline {
                 return Ok(Purged::Held(holders));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -313,6 +323,17 @@ impl Relay {
 
     fn renew_lease(&self) -> Result<()> {
         self.leases.renew(self.keyword().oldest_generation())
+    }
+}
+
+/// Tries to open what somebody else may have open, until it is free or the time is up.
+fn patiently<T>(patience: Duration, open: impl Fn() -> Result<Option<T>>) -> Result<Option<T>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match open()? {
+            None if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            opened => return Ok(opened),
+        }
     }
 }
 

@@ -162,7 +162,9 @@ fn whatever_is_damaged_nothing_wrong_is_served_and_what_is_derived_mends_itself(
                 let rebuilt = again.as_ref().is_ok_and(|whole| *whole) || {
                     let options = Options { folder: folder.path().to_owned(), ..world.options() };
                     let memory = Memory::open(options).unwrap_or_else(|error| panic!("{what}: {error}")).0;
-                    memory.rebuild(&mut |_, _| {}).unwrap_or_else(|error| panic!("{what}: {error}"));
+                    let done =
+                        memory.rebuild(&mut |_, _| {}).unwrap_or_else(|error| panic!("{what}: {error}"));
+                    assert!(done, "{what}: nobody else writes, and the index was not built anew");
                     drop(memory);
                     ask(&world, folder.path(), &mei, &said).is_ok_and(|whole| whole)
                 };

@@ -58,6 +58,29 @@ fn a_rebuild_changes_no_answer() {
     assert_eq!(answers(&World { memory: Some(world.open_another()), ..world }), before);
 }
 
+/// A process that is being started shares the locks of the one that starts it, until it runs its own program.
+#[test]
+fn a_lock_that_somebody_holds_for_a_moment_is_waited_for() {
+    let world = aged_world();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, None, "a statement that the index has to catch up with", "chat");
+    let lock = world.path().join("derived/keyword/.tantivy-writer.lock");
+    let held = || {
+        let file = fs::File::options().write(true).create(true).truncate(false).open(&lock).unwrap();
+        file.lock().unwrap();
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            drop(file);
+        })
+    };
+    for work in [recordari::Memory::catch_up, recordari::Memory::rebuild] {
+        let holder = held();
+        assert!(work(world.memory(), &mut |_, _| {}).unwrap());
+        holder.join().unwrap();
+    }
+    world.assert_sound();
+}
+
 #[test]
 fn the_derived_folder_holds_no_content_that_an_answer_needs() {
     let world = aged_world();
