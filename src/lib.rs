@@ -72,7 +72,8 @@ pub use record::{
 };
 pub use remember::{Correction, Outcome};
 pub use store::{
-    AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, Manifest, Page, PageRequest,
-    PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting, Written, restore,
+    AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, JobState, Manifest, Page,
+    PageRequest, PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting, Written,
+    restore,
 };
 pub use trust::{Authority, Sensitivity};

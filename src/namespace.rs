@@ -246,6 +246,11 @@ impl Scope {
         &self.named
     }
 
+    /// Whether everything that is narrower than this namespace is seen.
+    pub fn covers_below(&self, namespace: &Namespace) -> bool {
+        self.root().is_some_and(|root| root == namespace || root.is_wider_than(namespace))
+    }
+
     /// The namespace below which everything is seen too, if the reach is that far.
     pub fn root(&self) -> Option<&Namespace> {
         match self.reach {

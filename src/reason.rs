@@ -65,6 +65,7 @@ reasons! {
     ReadersHoldFiles "readers_hold_files" "Another process still has index files open that hold the old words." "End it or wait for it, then repeat the request.";
     CheckpointBusy "checkpoint_busy" "Another process reads the database, so its journal could not be truncated." "Wait for it, then repeat the request.";
     IndexBusy "index_busy" "Another process is writing the keyword index." "Wait for it, then repeat the request.";
+    NotVerified "not_verified" "What was forgotten was looked for, and something of it was found, or what is there was not." "Run recordari rebuild, then repeat the request.";
     IndexFailed "index_failed" "The derived index could not be cleaned." "Run recordari rebuild, then repeat the request.";
 
     // Recall: why there is nothing, or why one record is not in the answer.

@@ -1,12 +1,10 @@
 //! The end: a deletion as a job. In one transaction recall stops and the content is erased; then every
 //! derived copy is cleaned up, and the receipt says how far that has come. Each step can be repeated.
 
+mod clean;
 mod forms;
 mod probe;
 mod receipt;
-
-use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -14,14 +12,17 @@ use crate::gate::secrets;
 use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::record::{FIELD_BYTES_MAX, MemoryId, RecordId};
-use crate::relay::{Purged, Relay};
+use crate::relay::Relay;
 use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, minted};
 
+use clean::{Gone, clean, finish, let_go};
+
+pub use clean::resume;
 pub use probe::{Needles, Place, Probed, probe};
 pub use receipt::{Promise, Receipt, verify_receipt};
 
-/// How long the journal may be held by another process's reading before that is reported.
-const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
+/// Something that is left to clean up, and who or what is in the way.
+pub type Left = (Reason, String);
 
 /// How many erasures are made durable together: a sync takes longer than one of them.
 const REVOKED_TOGETHER: usize = 256;
@@ -37,6 +38,8 @@ pub struct Sources<'a> {
     pub traces: &'a TraceStore,
     /// The present instant.
     pub now: Timestamp,
+    /// After how many minutes a clean-up that has not ended is overdue.
+    pub deadline_minutes: u32,
 }
 
 /// A request to forget.
@@ -139,12 +142,6 @@ enum Revoked {
     Stale,
 }
 
-/// What was erased, and where.
-struct Gone {
-    records: Vec<RecordId>,
-    namespace: Namespace,
-}
-
 /// Forgets, and cleans up.
 ///
 /// # Errors
@@ -153,13 +150,13 @@ struct Gone {
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     match revoke(sources, principal, request)? {
         Revoked::Erased(job, gone) => {
-            let_go(sources, &[&gone])?;
-            finish(sources, job)
+            let traces = let_go(sources, &[&gone])?;
+            finish(sources, &job, &traces)
         }
         Revoked::Before(job) if job.state == JobState::Completed => {
-            Ok(Forgotten::Already(Receipt::of(sources.store, &job, Promise::Erased, Vec::new())))
+            Ok(Forgotten::Already(Receipt::of(sources.store, &job, Vec::new())))
         }
-        Revoked::Before(job) => finish(sources, job),
+        Revoked::Before(job) => finish(sources, &job, &[]),
         // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
         Revoked::Nothing => already(sources, principal, &request.selector),
         Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
@@ -210,25 +207,14 @@ pub fn forget_all(
             _ => None,
         })
     };
-    let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>())?;
-    let last = erased().map(|(job, _)| job).max_by_key(|job| job.seq).cloned();
-    let cleaned = last.map(|job| finish(sources, job)).transpose()?;
+    let traces = let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>())?;
+    let left = match erased().map(|(job, _)| job.seq).max() {
+        Some(last) => clean(sources, last, &traces)?,
+        None => Vec::new(),
+    };
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
     {
-        Revoked::Erased(job, _) => Ok(match &cleaned {
-            Some(Forgotten::Incomplete(receipt)) => Forgotten::Incomplete(Receipt::of(
-                sources.store,
-                &job,
-                Promise::Unreadable,
-                receipt.left.clone(),
-            )),
-            _ => Forgotten::Done(Receipt::of(
-                sources.store,
-                &completed(sources, job),
-                Promise::Erased,
-                Vec::new(),
-            )),
-        }),
+        Revoked::Erased(job, _) => clean::outcome(sources, &job, &left),
         _ => forget(sources, principal, request),
     };
     Ok(requests.iter().zip(revoked).map(outcome).collect())
@@ -297,68 +283,30 @@ fn revoke_one(
         ));
     };
     let digest = writing.digest_of(&erased);
-    let body = receipt::body(request, namespace, &digest, &writing.backups()?, &erased);
+    let body = receipt::body(sources, request, namespace, &digest, &writing.backups()?, &erased);
     let request_id = request.request_id.as_deref();
-    writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, &body)?;
-    let job = Job {
-        receipt_id,
-        request_id: request.request_id.clone(),
-        state: JobState::Revoked,
-        seq: erased.seq,
-        requested_at: sources.now,
-        finished_at: None,
-        body,
-    };
-    let gone = Gone { records: erased.records.clone(), namespace: namespace.clone() };
+    let job = writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, body)?;
+    let gone = Gone { records: erased.records.clone(), namespaces: erased.namespaces.clone() };
     Ok((Revoked::Erased(job, gone), Some(erased)))
-}
-
-/// Takes what was erased out of the traces and out of this process's memory.
-fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> Result<()> {
-    let records: Vec<RecordId> = gone.iter().flat_map(|gone| gone.records.iter().cloned()).collect();
-    sources.traces.forget(&records)?;
-    let namespaces: BTreeSet<&Namespace> = gone.iter().map(|gone| &gone.namespace).collect();
-    let (view, snapshot) = (sources.relay.view(), sources.store.snapshot()?);
-    let partitions = sources.relay.partitions();
-    let followed =
-        namespaces.into_iter().try_for_each(|namespace| partitions.let_go(&snapshot, &view, namespace));
-    // What can't be followed is dropped: nothing may keep a deletion from being finished.
-    if followed.is_err() {
-        partitions.clear();
-    }
-    Ok(())
-}
-
-/// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.
-pub fn resume(sources: Sources<'_>) -> Result<usize> {
-    let open = sources.store.snapshot()?.open_jobs()?;
-    for job in &open {
-        // A crash may have come before the traces were reached.
-        let records = job.body["record_ids"].as_array().into_iter().flatten();
-        let records: Vec<RecordId> =
-            records.filter_map(serde_json::Value::as_str).map(RecordId::new).collect();
-        sources.traces.forget(&records)?;
-    }
-    match open.into_iter().last() {
-        Some(last) => match finish(sources, last)? {
-            Forgotten::Incomplete(_) => Ok(sources.store.snapshot()?.open_jobs()?.len()),
-            _ => Ok(0),
-        },
-        None => Ok(0),
-    }
 }
 
 fn check(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Namespace> {
     // An id names its namespace; a subject or source has none of its own.
     let of_memory = match &request.selector {
         Selector::Memory(memory) => sources.store.snapshot()?.namespace_of(principal, memory)?,
-        Selector::Subject(_) | Selector::Source(_) | Selector::Everything => None,
+        _ => None,
     };
     let namespace = request.namespace.clone().or(of_memory).unwrap_or_else(|| principal.namespace.clone());
     if !principal.sees(&namespace) {
         return Err(Error::invalid(
             "namespace",
             "must be the caller's own or a wider one of the same tenant",
+        ));
+    }
+    if request.selector == Selector::Below && !principal.scope().covers_below(&namespace) {
+        return Err(Error::invalid(
+            "namespace",
+            "everything below it can be forgotten only by who sees everything below it",
         ));
     }
     for (field, text) in [
@@ -381,46 +329,20 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
         return Ok(Forgotten::NotFound);
     };
     let snapshot = sources.store.snapshot()?;
-    let job = match snapshot.forgotten(principal, memory)? {
-        Some(receipt) => snapshot.job(&receipt)?,
-        None => None,
-    };
-    match job {
-        None => Ok(Forgotten::NotFound),
-        Some(job) if job.state == JobState::Completed => {
-            Ok(Forgotten::Already(Receipt::of(sources.store, &job, Promise::Erased, Vec::new())))
-        }
-        Some(job) => finish(sources, job),
-    }
-}
-
-/// Cleans up what is derived, and empties the journal; then the receipt is complete.
-fn finish(sources: Sources<'_>, job: Job) -> Result<Forgotten> {
-    let mut left = Vec::new();
-    match sources.relay.purge(sources.store) {
-        Ok(Purged::Clean) => {}
-        Ok(Purged::Busy) => left.push((Reason::IndexBusy, String::new())),
-        Ok(Purged::Held(holders)) => {
-            let who = holders
-                .iter()
-                .map(|holder| format!("process {}", holder.process))
-                .collect::<Vec<_>>()
-                .join(", ");
-            left.push((Reason::ReadersHoldFiles, who));
-        }
-        Err(_) => left.push((Reason::IndexFailed, String::new())),
-    }
-    if !sources.store.truncate_journal(JOURNAL_PATIENCE)? {
-        left.push((Reason::CheckpointBusy, String::new()));
-    }
-    if !left.is_empty() {
-        // A note for whoever asks how far it is; the receipt that is handed out now says it in any case.
-        let note = receipt::left_to_json(&left);
-        let _ = sources.store.write(sources.now, |writing| writing.note_left(job.seq, &note));
-        return Ok(Forgotten::Incomplete(Receipt::of(sources.store, &job, Promise::Unreadable, left)));
-    }
-    sources.store.write(sources.now, |writing| writing.finish_jobs(job.seq))?;
-    Ok(Forgotten::Done(Receipt::of(sources.store, &completed(sources, job), Promise::Erased, Vec::new())))
+    let Some(receipt_id) = snapshot.forgotten(principal, memory)? else { return Ok(Forgotten::NotFound) };
+    let Some(job) = snapshot.job(&receipt_id)? else { return Ok(Forgotten::NotFound) };
+    let is_theirs = snapshot.job_in(&principal.scope(), &receipt_id)?.is_some();
+    drop(snapshot);
+    let was_completed = job.state == JobState::Completed;
+    let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[])? };
+    let job = sources.store.snapshot()?.job(&receipt_id)?.unwrap_or(job);
+    let job = if is_theirs { job } else { receipt::narrowed(job, memory) };
+    let receipt = Receipt::of(sources.store, &job, left);
+    Ok(match job.state {
+        JobState::Completed if was_completed => Forgotten::Already(receipt),
+        JobState::Completed => Forgotten::Done(receipt),
+        _ => Forgotten::Incomplete(receipt),
+    })
 }
 
 /// The receipts of the deletions in a caller's scope, newest first, at most `limit`; only those whose clean-up has
@@ -439,8 +361,4 @@ pub fn is_any_open(store: &Store, asked_before: Timestamp) -> Result<bool> {
 pub fn receipt(store: &Store, principal: &Principal, receipt_id: &str) -> Result<Option<Receipt>> {
     let job = store.snapshot()?.job_in(&principal.scope(), receipt_id)?;
     Ok(job.as_ref().map(|job| Receipt::as_it_stands(store, job)))
-}
-
-fn completed(sources: Sources<'_>, job: Job) -> Job {
-    Job { state: JobState::Completed, finished_at: Some(sources.now), ..job }
 }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Forget;
+use super::{Forget, Left, Sources};
 use crate::clock::Timestamp;
 use crate::json::namespace_to_json;
 use crate::namespace::Namespace;
 use crate::reason::Reason;
-use crate::store::{Erased, Job, JobState, PublicKey, Selector, Store};
+use crate::record::MemoryId;
+use crate::store::{BELOW, Erased, Job, JobState, PublicKey, Selector, Store};
 use crate::words::words;
 
 /// How receipts are signed.
@@ -35,11 +36,14 @@ pub struct Receipt {
     pub requested_at: Timestamp,
     /// When the clean-up ended; none while it has not.
     pub finished_at: Option<Timestamp>,
+    /// How far it has come.
+    pub state: JobState,
     /// How much it promises.
     pub promise: Promise,
     /// What has not been cleaned up yet, and who is in the way.
-    pub left: Vec<(Reason, String)>,
-    /// Namespace, selector, reason, ids, generations, counts, and a keyed digest of the texts and sources.
+    pub left: Vec<Left>,
+    /// Namespace, selector, reason, ids, generations, when each step was done, counts by place, what was looked for
+    /// in the end, and a keyed digest of the texts and sources.
     pub details: Value,
     /// Who signed it.
     pub key: PublicKey,
@@ -49,18 +53,19 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    pub(super) fn of(store: &Store, job: &Job, promise: Promise, left: Vec<(Reason, String)>) -> Receipt {
+    pub(super) fn of(store: &Store, job: &Job, left: Vec<Left>) -> Receipt {
         let mut details = job.body.clone();
-        // What an earlier try noted; this one knows better.
+        // It is said beside, from what is known now.
         if let Value::Object(details) = &mut details {
             details.remove("left");
-            details.remove("tried_at");
         }
+        let promise = if job.state == JobState::Completed { Promise::Erased } else { Promise::Unreadable };
         let mut receipt = Receipt {
             receipt_id: job.receipt_id.clone(),
             request_id: job.request_id.clone(),
             requested_at: job.requested_at,
             finished_at: job.finished_at,
+            state: job.state,
             promise,
             left,
             details,
@@ -78,10 +83,7 @@ impl Receipt {
             Some((reason, one["detail"].as_str().unwrap_or_default().to_owned()))
         };
         let left = job.body["left"].as_array().into_iter().flatten().filter_map(one).collect();
-        match job.state {
-            JobState::Completed => Receipt::of(store, job, Promise::Erased, Vec::new()),
-            JobState::Revoked => Receipt::of(store, job, Promise::Unreadable, left),
-        }
+        Receipt::of(store, job, left)
     }
 
     /// The receipt as JSON, signature included.
@@ -98,6 +100,7 @@ impl Receipt {
             "request_id": self.request_id,
             "requested_at": self.requested_at.to_string(),
             "finished_at": self.finished_at.map(|at| at.to_string()),
+            "state": self.state.code(),
             "promise": self.promise.code(),
             "left": left_to_json(&self.left),
         });
@@ -131,14 +134,15 @@ pub fn verify_receipt(receipt: &Value, key: &PublicKey) -> std::result::Result<(
     }
 }
 
-pub(super) fn left_to_json(left: &[(Reason, String)]) -> Value {
-    let one = |(reason, detail): &(Reason, String)| json!({ "reason": reason.code(), "detail": detail });
+pub(super) fn left_to_json(left: &[Left]) -> Value {
+    let one = |(reason, detail): &Left| json!({ "reason": reason.code(), "detail": detail });
     left.iter().map(one).collect()
 }
 
 /// What the job keeps for the receipt. A subject is content, and so is a source's name: the selector is
 /// named by its sort alone, unless it is an id.
 pub(super) fn body(
+    sources: Sources<'_>,
     request: &Forget,
     namespace: &Namespace,
     digest: &str,
@@ -150,7 +154,9 @@ pub(super) fn body(
         Selector::Subject(_) => json!("subject"),
         Selector::Source(_) => json!("source"),
         Selector::Everything => json!("namespace"),
+        Selector::Below => json!(BELOW),
     };
+    let now = sources.now.to_string();
     json!({
         "namespace": namespace_to_json(namespace),
         "selector": target,
@@ -161,6 +167,7 @@ pub(super) fn body(
         "kept_with_other_sources": erased.kept.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "held": erased.held.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "counts": {
+            "namespaces": erased.namespaces.len(),
             "memories": erased.memories.len(),
             "records": erased.records.len(),
             "candidates": erased.candidates,
@@ -170,5 +177,41 @@ pub(super) fn body(
         "digest": digest,
         // They may hold it until they are deleted; a store that is made of one forgets it again.
         "backups": backups,
+        "steps": { "requested": now, "revoked": now },
+        "deadline": sources.now.plus_seconds(60 * i64::from(sources.deadline_minutes)).to_string(),
+        "places": places(erased, backups),
+        "probe": null,
     })
+}
+
+/// How much there was in each place, and what has become of it: deleted, never there, kept on purpose, or not cleaned
+/// up yet.
+fn places(erased: &Erased, backups: &[String]) -> Value {
+    let versions = erased.records.len() as u64;
+    let place = |deleted: u64, absent: u64, retained: u64, failed: u64| json!({ "deleted": deleted, "absent": absent, "retained": retained, "failed": failed });
+    json!({
+        "records": place(versions, 0, 0, 0),
+        "vectors": place(erased.vectors, versions - erased.vectors, 0, 0),
+        "keyword_index": place(0, versions - erased.in_force, 0, erased.in_force),
+        "graphs": place(0, 0, 0, 0),
+        "traces": place(0, 0, 0, 0),
+        "candidates": place(erased.candidates, 0, 0, 0),
+        "idempotency_keys": place(erased.idempotency_keys, 0, 0, 0),
+        // Ids, times and states, without anything that was said: so that it can be told what was done.
+        "history": place(0, 0, versions, 0),
+        // Keyed digests, so that it stays forgotten.
+        "tombstones": place(0, 0, erased.memories.len() as u64, 0),
+        "backups": place(0, 0, backups.len() as u64, 0),
+    })
+}
+
+/// What of a deletion of many namespaces is told to somebody who asks for one memory and does not see them all.
+pub(super) fn narrowed(job: Job, memory: &MemoryId) -> Job {
+    let body = json!({
+        "selector": job.body["selector"],
+        "memory_ids": [memory.as_str()],
+        "steps": job.body["steps"],
+        "deadline": job.body["deadline"],
+    });
+    Job { body, request_id: None, ..job }
 }

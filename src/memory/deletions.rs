@@ -13,13 +13,16 @@ use crate::error::Result;
 use crate::forget::{self, Forget, Forgotten, Needles, Place, Preview, Probed, Receipt};
 use crate::namespace::Principal;
 use crate::recall::{self, Mode, Query};
-use crate::store::{JobCounts, PublicKey};
+use crate::store::{JobCounts, JobState, PublicKey};
 use crate::text::{clip, mentions};
 
 /// How long a deletion is left to whoever asked for it, and how long after a failed try the next one comes.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The longest pause between two tries: each doubles it.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
+
+/// How long whoever waits for a deletion pauses between two tries.
+const WAITED_BETWEEN: Duration = Duration::from_millis(250);
 
 /// How much of a text is asked for: its beginning says enough.
 const QUERY_CHARS: usize = 1000;
@@ -155,6 +158,25 @@ impl Memory {
     /// The key by which others know the receipts of this store; see [`crate::verify_receipt`].
     pub fn receipt_key(&self) -> PublicKey {
         self.inner.store.public_key()
+    }
+
+    /// Waits until a deletion has been cleaned up after, trying again and again as long as `go_on` says so. The receipt as
+    /// it stands then; none when there is no such deletion in the caller's scope.
+    pub fn await_deletion(
+        &self,
+        principal: &Principal,
+        receipt_id: &str,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Receipt>> {
+        loop {
+            let receipt = self.receipt(principal, receipt_id)?;
+            let is_open = receipt.as_ref().is_some_and(|receipt| receipt.state != JobState::Completed);
+            if !is_open || !go_on() {
+                return Ok(receipt);
+            }
+            std::thread::sleep(WAITED_BETWEEN);
+            self.resume_deletions()?;
+        }
     }
 
     /// Ends deletions that were left unfinished; tells how many still are.

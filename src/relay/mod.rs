@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::change::{Change, DocId, Seq};
+use crate::change::{Change, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 use crate::index::keyword::{self, Condition, Entry, KeywordIndex, View, Writer};
 use crate::record::State;
@@ -247,6 +247,11 @@ impl Relay {
             }
             None => Ok(false),
         }
+    }
+
+    /// How many of these namespaces have a graph.
+    pub fn count_graphs(&self, namespaces: &[NamespaceId]) -> usize {
+        namespaces.iter().filter(|namespace| self.graphs.version(**namespace).is_some()).count()
     }
 
     /// Erases every graph, as when another model's vectors come into use. False when another process is writing

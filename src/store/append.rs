@@ -260,7 +260,8 @@ impl Writing<'_> {
         if changed != 1 {
             return Err(Error::Corrupt("the record that was to end was not in force".to_owned()));
         }
-        self.drop_coming_vectors(doc)
+        self.drop_coming_vectors(doc)?;
+        Ok(())
     }
 
     /// The record as it will be read back, so that its checksum covers what is stored.

@@ -12,16 +12,17 @@ use super::ledger::{Mark, Tombstone};
 use super::number::{doc_of, row_of, rows_of};
 use super::rows;
 use super::secret::Of;
-use super::writing::{Writing, find_namespace};
+use super::snapshot::{Place, places_below};
+use super::writing::{Writing, find_place};
 use crate::change::{DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::Namespace;
-use crate::record::{MemoryId, Record, RecordId, Source, State};
+use crate::record::{MemoryId, RecordId, Source, State};
 use crate::text::canonical;
 use crate::trust::Sensitivity;
 
-/// What is to be forgotten, in one namespace.
+/// What is to be forgotten; in one namespace, but for [`Selector::Below`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// One memory, in all its versions.
@@ -32,6 +33,8 @@ pub enum Selector {
     Source(String),
     /// Everything.
     Everything,
+    /// Everything in that namespace and in all narrower ones: all of a user, a project or a tenant.
+    Below,
 }
 
 /// What was erased. No content.
@@ -49,6 +52,14 @@ pub struct Erased {
     pub candidates: u64,
     /// Whether a source was newly blocked.
     pub blocked: bool,
+    /// How many of the versions were in force, so that an index had them.
+    pub in_force: u64,
+    /// How many of them had vectors.
+    pub vectors: u64,
+    /// How many remembered answers to a write that was sent twice went with them.
+    pub idempotency_keys: u64,
+    /// The namespaces in which something was to be looked for.
+    pub namespaces: Vec<Namespace>,
     /// The last event of the erasure.
     pub seq: Seq,
     pub(super) tombstones: Vec<Tombstone>,
@@ -71,10 +82,10 @@ impl Erased {
 }
 
 /// One version about to be erased.
-struct Version {
-    doc: DocId,
-    record_id: String,
-    in_force: bool,
+pub(super) struct Version {
+    pub doc: DocId,
+    pub record_id: String,
+    pub in_force: bool,
 }
 
 impl Writing<'_> {
@@ -90,20 +101,47 @@ impl Writing<'_> {
         receipt: &str,
     ) -> Result<Erased> {
         let mut erased = Erased::default();
-        let Some(place) = find_namespace(self.connection(), namespace)? else {
-            if let Selector::Source(source) = selector {
-                let place = self.namespace(namespace)?;
-                self.block(place, source, reason, &mut erased)?;
-            }
-            return Ok(erased);
-        };
+        let mut places = self.place(namespace)?;
+        if let Selector::Below = selector {
+            places.extend(places_below(self.connection(), namespace)?);
+        }
+        if places.is_empty()
+            && let Selector::Source(source) = selector
+        {
+            let place = self.namespace(namespace)?;
+            self.block(place, source, reason, &mut erased)?;
+        }
+        for place in places {
+            self.erase_in(&place, selector, clearance, reason, receipt, &mut erased)?;
+        }
+        self.hold_what_rested_on_it(&mut erased)?;
+        erased.seq = super::events::last(self.connection())?;
+        Ok(erased)
+    }
+
+    /// The namespace, if anything was ever written to it.
+    fn place(&self, namespace: &Namespace) -> Result<Vec<Place>> {
+        let found = find_place(self.connection(), namespace)?;
+        let place = |(id, revision)| Place { id, namespace: namespace.clone(), revision };
+        Ok(found.map(place).into_iter().collect())
+    }
+
+    fn erase_in(
+        &self,
+        place: &Place,
+        selector: &Selector,
+        clearance: Sensitivity,
+        reason: &str,
+        receipt: &str,
+        erased: &mut Erased,
+    ) -> Result<()> {
         let memories = match selector {
-            Selector::Memory(id) => self.row_of_memory(place, id)?,
-            Selector::Subject(subject) => self.rows_of_subject(place, subject)?,
-            Selector::Everything => self.all_rows(place)?,
+            Selector::Memory(id) => self.row_of_memory(place.id, id)?,
+            Selector::Subject(subject) => self.rows_of_subject(place.id, subject)?,
+            Selector::Everything | Selector::Below => self.all_rows(place.id)?,
             Selector::Source(source) => {
-                self.block(place, source, reason, &mut erased)?;
-                self.withdraw(place, source, &mut erased)?
+                self.block(place.id, source, reason, erased)?;
+                self.withdraw(place.id, source, erased)?
             }
         };
         let by_itself = matches!(selector, Selector::Memory(_) | Selector::Subject(_));
@@ -111,12 +149,11 @@ impl Writing<'_> {
             if by_itself && !self.is_readable(memory, clearance)? {
                 continue;
             }
-            self.erase_memory(place, namespace, memory, reason, receipt, &mut erased)?;
+            self.erase_memory(place, memory, reason, receipt, erased)?;
         }
-        self.hold_what_rested_on_it(&mut erased)?;
-        erased.candidates = self.drop_candidates(place, selector)?;
-        erased.seq = super::events::last(self.connection())?;
-        Ok(erased)
+        erased.candidates += self.drop_candidates(place.id, selector)?;
+        erased.namespaces.push(place.namespace.clone());
+        Ok(())
     }
 
     /// Every memory of a namespace that still has content.
@@ -163,102 +200,7 @@ impl Writing<'_> {
         Ok(found.into_iter().collect())
     }
 
-    fn block(&self, place: NamespaceId, source: &str, reason: &str, erased: &mut Erased) -> Result<()> {
-        let inserted = self
-            .connection()
-            .prepare_cached(
-                "INSERT OR IGNORE INTO blocked_sources (namespace, source, blocked_at) VALUES (?1, ?2, ?3)",
-            )?
-            .execute(params![place.0, source, self.now.as_micros()])?;
-        if inserted == 1 {
-            erased.blocked = true;
-            self.event(&Event { reason: Some(reason), ..Event::new(self.now, place, "source_withdrawn") })?;
-        }
-        Ok(())
-    }
-
-    /// Takes a source away from what rests on it; tells which memories rest on nothing else.
-    fn withdraw(&self, place: NamespaceId, source: &str, erased: &mut Erased) -> Result<Vec<i64>> {
-        let mut touched: Vec<(i64, Version, bool)> = Vec::new();
-        for doc in keys::with_key(self.connection(), place, Key::of_source(self.secret, source))? {
-            let mut statement = self.connection().prepare_cached(
-                "SELECT r.memory, r.record_id, r.state IN ('current', 'held'),
-                        ifnull(r.source = ?2, 0)
-                            OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = r.id AND e.source = ?2),
-                        ifnull(r.source <> ?2, 0)
-                            OR EXISTS (SELECT 1 FROM evidence o WHERE o.record = r.id AND o.source <> ?2)
-                 FROM records r WHERE r.id = ?1",
-            )?;
-            let mut rows = statement.query(params![row_of(doc), source])?;
-            if let Some(row) = rows.next()?
-                && row.get::<_, bool>(3)?
-            {
-                let version = Version { doc, record_id: row.get(1)?, in_force: row.get(2)? };
-                touched.push((row.get(0)?, version, row.get(4)?));
-            }
-        }
-        let gone: BTreeSet<i64> = touched
-            .iter()
-            .filter(|(_, version, others)| version.in_force && !others)
-            .map(|(memory, ..)| *memory)
-            .collect();
-        // What has no version in force any more (retired) and rests on nothing else goes as a whole too.
-        let mut all = gone.clone();
-        for (memory, version, others) in &touched {
-            if gone.contains(memory) {
-                continue;
-            }
-            if *others {
-                let searched = self.withdraw_evidence(version, source)?;
-                if version.in_force {
-                    erased.kept.push(self.memory_id(*memory)?);
-                    self.event(&Event {
-                        record_id: Some(&version.record_id),
-                        added: searched,
-                        removed: searched,
-                        ..Event::new(self.now, place, "evidence_withdrawn")
-                    })?;
-                }
-            } else if self.has_version_in_force(*memory)? {
-                self.erase_version(version)?;
-                erased.records.push(RecordId::new(version.record_id.clone()));
-            } else {
-                all.insert(*memory);
-            }
-        }
-        Ok(all.into_iter().collect())
-    }
-
-    /// Takes a source away from a version that has others. Who spoke is part of the text by which a record
-    /// is found: if that was the source's word, its vectors go, and the document is given back, which whoever
-    /// searches it must take in again.
-    fn withdraw_evidence(&self, version: &Version, source: &str) -> Result<Option<DocId>> {
-        let before = rows::record(self.connection(), version.doc)?;
-        let row = row_of(version.doc);
-        self.connection()
-            .prepare_cached("DELETE FROM evidence WHERE record = ?1 AND source = ?2")?
-            .execute(params![row, source])?;
-        self.connection()
-            .prepare_cached(
-                "UPDATE records SET source = NULL, locator = NULL, speaker = NULL WHERE id = ?1 AND source = ?2",
-            )?
-            .execute(params![row, source])?;
-        self.count_evidence(version.doc)?;
-        keys::take(self.connection(), version.doc, &[Key::of_source(self.secret, source)])?;
-        let after = rows::record(self.connection(), version.doc)?;
-        let text = |record: &Option<Record>| record.as_ref().map(Record::indexed_text);
-        if text(&before) == text(&after) {
-            return Ok(None);
-        }
-        let terms = text(&after).map_or(0, |text| crate::text::terms(&text).len());
-        self.connection()
-            .prepare_cached("UPDATE records SET terms = ?2, vectors = NULL WHERE id = ?1")?
-            .execute(params![row, terms as i64])?;
-        self.drop_coming_vectors(version.doc)?;
-        Ok(after.filter(|record| record.state == State::Current).map(|_| version.doc))
-    }
-
-    fn has_version_in_force(&self, memory: i64) -> Result<bool> {
+    pub(super) fn has_version_in_force(&self, memory: i64) -> Result<bool> {
         Ok(self
             .connection()
             .prepare_cached("SELECT 1 FROM records WHERE memory = ?1 AND state IN ('current', 'held')")?
@@ -270,7 +212,7 @@ impl Writing<'_> {
         super::history::is_readable(self.connection(), memory, clearance)
     }
 
-    fn memory_id(&self, memory: i64) -> Result<MemoryId> {
+    pub(super) fn memory_id(&self, memory: i64) -> Result<MemoryId> {
         let id: String = self
             .connection()
             .prepare_cached("SELECT memory_id FROM memories WHERE id = ?1")?
@@ -281,8 +223,7 @@ impl Writing<'_> {
     /// Sets the tombstone of one memory and erases all its versions.
     fn erase_memory(
         &self,
-        place: NamespaceId,
-        namespace: &Namespace,
+        place: &Place,
         memory: i64,
         reason: &str,
         receipt: &str,
@@ -298,25 +239,24 @@ impl Writing<'_> {
             )?
             .query_row([memory], |row| row.get(0))?;
         let tombstone = Tombstone {
-            namespace: namespace.clone(),
+            namespace: place.namespace.clone(),
             memory_id: memory_id.clone(),
             generation,
             forgotten_at: self.now,
             receipt: receipt.to_owned(),
             marks,
         };
-        self.bury(place, &tombstone)?;
+        self.bury(place.id, &tombstone)?;
         let mut removed = None;
         for version in &versions {
-            self.erase_version(version)?;
-            erased.records.push(RecordId::new(version.record_id.clone()));
+            self.erase_version(version, erased)?;
             removed = if version.in_force { Some(version.doc) } else { removed };
         }
         self.event(&Event {
             memory_id: Some(memory_id.as_str()),
             removed,
             reason: Some(reason),
-            ..Event::new(self.now, place, "forgotten")
+            ..Event::new(self.now, place.id, "forgotten")
         })?;
         erased.memories.push(memory_id);
         erased.tombstones.push(tombstone);
@@ -397,18 +337,19 @@ impl Writing<'_> {
     }
 
     /// Erases what one version says, rests on, and was made into. Its skeleton stays: id, times, state.
-    fn erase_version(&self, version: &Version) -> Result<()> {
+    pub(super) fn erase_version(&self, version: &Version, erased: &mut Erased) -> Result<()> {
         let (connection, row) = (self.connection(), row_of(version.doc));
         match rows::sound(connection, version.doc)? {
             Some(record) => keys::take(connection, version.doc, &keys::keys_of(self.secret, &record))?,
             None => keys::take_all(connection, version.doc)?,
         }
-        self.drop_coming_vectors(version.doc)?;
-        for sql in
-            ["DELETE FROM evidence WHERE record = ?1", "DELETE FROM idempotency_keys WHERE record = ?1"]
-        {
-            connection.prepare_cached(sql)?.execute([row])?;
-        }
+        let coming = self.drop_coming_vectors(version.doc)?;
+        connection.prepare_cached("DELETE FROM evidence WHERE record = ?1")?.execute([row])?;
+        let requests =
+            connection.prepare_cached("DELETE FROM idempotency_keys WHERE record = ?1")?.execute([row])?;
+        let with_vectors = connection
+            .prepare_cached("SELECT 1 FROM records WHERE id = ?1 AND vectors IS NOT NULL")?
+            .exists([row])?;
         connection
             .prepare_cached(
                 "UPDATE records SET state = ?2, ended_at = ifnull(ended_at, ?3), terms = 0, source = NULL,
@@ -418,6 +359,10 @@ impl Writing<'_> {
                  WHERE id = ?1",
             )?
             .execute(params![row, State::Forgotten.code(), self.now.as_micros()])?;
+        erased.records.push(RecordId::new(version.record_id.clone()));
+        erased.in_force += u64::from(version.in_force);
+        erased.vectors += u64::from(with_vectors || coming);
+        erased.idempotency_keys += requests as u64;
         Ok(())
     }
 
@@ -527,6 +472,7 @@ impl Writing<'_> {
             Selector::Subject(subject) => ["subject", subject],
             Selector::Source(source) => ["source", source],
             Selector::Everything => ["namespace", ""],
+            Selector::Below => ["below", ""],
         };
         self.secret.digest(Of::Selector, &parts)
     }

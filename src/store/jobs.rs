@@ -1,5 +1,7 @@
 //! What forgetting handed back, and how far its clean-up has come. Knows the job's row, not the work.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::erase::{Erased, Selector};
@@ -13,11 +15,13 @@ use crate::namespace::{Namespace, Scope};
 use crate::words::words;
 
 words! {
-    /// How far a deletion has come.
+    /// How far a deletion has come. It is requested and revoked in one step, and verified and completed in another.
     JobState("state") {
         /// The tombstone is set and the content erased: recall returns nothing of it any more.
         Revoked = "revoked",
-        /// Every derived copy is gone and the journal is empty.
+        /// Every derived copy is gone.
+        DerivedCleanup = "derived_cleanup",
+        /// The journal is empty too; what was forgotten was looked for, and not found.
         Completed = "completed",
     }
 }
@@ -27,6 +31,8 @@ words! {
 pub struct Job {
     /// The receipt's id.
     pub receipt_id: String,
+    /// Where.
+    pub namespace: NamespaceId,
     /// The caller's id of the request.
     pub request_id: Option<String>,
     /// How far it has come.
@@ -40,6 +46,16 @@ pub struct Job {
     /// Reason, ids and counts, as JSON.
     pub body: serde_json::Value,
 }
+
+impl Job {
+    /// Whether it reached narrower namespaces too, so that its ids are not for everyone who sees its own.
+    pub fn is_of_many(&self) -> bool {
+        self.body["selector"] == BELOW
+    }
+}
+
+/// What a job calls [`Selector::Below`].
+pub const BELOW: &str = "below";
 
 /// How many deletions there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,8 +119,8 @@ impl Writing<'_> {
         receipt_id: &str,
         request_id: Option<&str>,
         seq: Seq,
-        body: &serde_json::Value,
-    ) -> Result<()> {
+        body: serde_json::Value,
+    ) -> Result<Job> {
         let place = self.namespace(namespace)?;
         self.connection()
             .prepare_cached(
@@ -121,28 +137,32 @@ impl Writing<'_> {
                 self.now.as_micros(),
                 body.to_string()
             ])?;
-        Ok(())
+        Ok(Job {
+            receipt_id: receipt_id.to_owned(),
+            namespace: place,
+            request_id: request_id.map(str::to_owned),
+            state: JobState::Revoked,
+            seq,
+            requested_at: self.now,
+            finished_at: None,
+            body,
+        })
     }
 
-    /// Notes what keeps the deletions up to `seq` from being cleaned up, as a JSON list.
-    pub fn note_left(&self, seq: Seq, left: &serde_json::Value) -> Result<()> {
+    /// Notes how far a deletion has come, and what its receipt says from now on. One that has ended stays as it is.
+    pub fn note_job(&self, receipt_id: &str, is_completed: bool, body: &serde_json::Value) -> Result<()> {
+        let state = if is_completed { JobState::Completed } else { JobState::Revoked };
         self.connection()
             .prepare_cached(
-                "UPDATE deletion_jobs SET body = json_set(body, '$.tried_at', ?1, '$.left', json(?2))
-                 WHERE state <> 'completed' AND seq <= ?3",
+                "UPDATE deletion_jobs SET state = ?2, finished_at = ?3, body = ?4
+                 WHERE receipt_id = ?1 AND state <> 'completed'",
             )?
-            .execute(params![self.now.to_string(), left.to_string(), seq.0 as i64])?;
-        Ok(())
-    }
-
-    /// Notes that everything up to `seq` is clean.
-    pub fn finish_jobs(&self, seq: Seq) -> Result<()> {
-        self.connection()
-            .prepare_cached(
-                "UPDATE deletion_jobs SET state = ?1, finished_at = ?2, body = json_remove(body, '$.tried_at', '$.left')
-                 WHERE state <> 'completed' AND seq <= ?3",
-            )?
-            .execute(params![JobState::Completed.code(), self.now.as_micros(), seq.0 as i64])?;
+            .execute(params![
+                receipt_id,
+                state.code(),
+                is_completed.then_some(self.now.as_micros()),
+                body.to_string()
+            ])?;
         Ok(())
     }
 }
@@ -164,18 +184,34 @@ impl Snapshot<'_> {
 
     /// The namespaces of deletions whose clean-up has not ended.
     pub(crate) fn namespaces_of_open_jobs(&self) -> Result<Vec<NamespaceId>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT DISTINCT namespace FROM deletion_jobs WHERE state <> 'completed' ORDER BY namespace",
-        )?;
-        let found = statement.query_map([], |row| row.get(0).map(NamespaceId))?;
-        Ok(found.collect::<rusqlite::Result<_>>()?)
+        let mut all = BTreeSet::new();
+        for job in self.open_jobs()? {
+            all.extend(self.namespaces_of(&job)?);
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// The namespaces that a deletion reached.
+    pub(crate) fn namespaces_of(&self, job: &Job) -> Result<Vec<NamespaceId>> {
+        let mut all = BTreeSet::from([job.namespace]);
+        if job.is_of_many() {
+            let mut statement = self
+                .connection()
+                .prepare_cached("SELECT DISTINCT namespace FROM tombstones WHERE receipt = ?1")?;
+            for place in statement.query_map([&job.receipt_id], |row| row.get(0).map(NamespaceId))? {
+                all.insert(place?);
+            }
+        }
+        Ok(all.into_iter().collect())
     }
 
     /// Whether anything was deleted in a namespace after a write, be it cleaned up or not.
     pub fn is_deleted_since(&self, namespace: NamespaceId, after: Seq) -> Result<bool> {
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT 1 FROM deletion_jobs WHERE namespace = ?1 AND seq > ?2")?;
+        let mut statement = self.connection().prepare_cached(
+            "SELECT 1 FROM deletion_jobs WHERE namespace = ?1 AND seq > ?2
+             UNION ALL SELECT 1 FROM tombstones t JOIN deletion_jobs j ON j.receipt_id = t.receipt
+             WHERE t.namespace = ?1 AND j.seq > ?2",
+        )?;
         Ok(statement.exists(params![namespace.0, after.0 as i64])?)
     }
 
@@ -186,12 +222,13 @@ impl Snapshot<'_> {
             let mut statement = self.connection().prepare_cached(
                 "SELECT count(*), count(*) FILTER (WHERE state <> 'completed'),
                         count(*) FILTER (WHERE state <> 'completed' AND requested_at < ?2)
-                 FROM deletion_jobs WHERE namespace = ?1",
+                 FROM deletion_jobs WHERE namespace = ?1 AND (?3 OR body ->> '$.selector' <> 'below')",
             )?;
             let number = |row: &rusqlite::Row<'_>, column| row.get(column).map(|count: i64| count as u64);
-            let here = statement.query_row(params![place.id.0, asked_before.as_micros()], |row| {
-                Ok(JobCounts { all: number(row, 0)?, open: number(row, 1)?, overdue: number(row, 2)? })
-            })?;
+            let here = statement.query_row(
+                params![place.id.0, asked_before.as_micros(), scope.covers_below(&place.namespace)],
+                |row| Ok(JobCounts { all: number(row, 0)?, open: number(row, 1)?, overdue: number(row, 2)? }),
+            )?;
             counts.all += here.all;
             counts.open += here.open;
             counts.overdue += here.overdue;
@@ -206,10 +243,12 @@ impl Snapshot<'_> {
         for place in self.places(scope)? {
             let mut statement = self.connection().prepare_cached(
                 "SELECT seq, receipt_id FROM deletion_jobs
-                 WHERE namespace = ?1 AND (NOT ?2 OR state <> 'completed') ORDER BY seq DESC LIMIT ?3",
+                 WHERE namespace = ?1 AND (NOT ?2 OR state <> 'completed')
+                     AND (?4 OR body ->> '$.selector' <> 'below') ORDER BY seq DESC LIMIT ?3",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let here = statement.query_map(params![place.id.0, only_open, limit], |row| {
+            let all = scope.covers_below(&place.namespace);
+            let here = statement.query_map(params![place.id.0, only_open, limit, all], |row| {
                 Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
             })?;
             for one in here {
@@ -227,16 +266,10 @@ impl Snapshot<'_> {
 
     /// The deletion of a receipt, if it is one in a caller's scope.
     pub fn job_in(&self, scope: &Scope, receipt_id: &str) -> Result<Option<Job>> {
-        let mut statement =
-            self.connection().prepare_cached("SELECT namespace FROM deletion_jobs WHERE receipt_id = ?1")?;
-        let place: Option<u32> = statement.query_row([receipt_id], |row| row.get(0)).optional()?;
-        let is_here = |place: u32| -> Result<bool> {
-            Ok(self.places(scope)?.iter().any(|here| here.id == NamespaceId(place)))
-        };
-        match place {
-            Some(place) if is_here(place)? => job(self.connection(), receipt_id),
-            _ => Ok(None),
-        }
+        let Some(job) = job(self.connection(), receipt_id)? else { return Ok(None) };
+        let place = self.places(scope)?.into_iter().find(|place| place.id == job.namespace);
+        let is_theirs = place.is_some_and(|place| !job.is_of_many() || scope.covers_below(&place.namespace));
+        Ok(is_theirs.then_some(job))
     }
 
     /// The job of a receipt; whoever asks.
@@ -264,23 +297,31 @@ impl Store {
     }
 }
 
-fn job(connection: &Connection, receipt_id: &str) -> Result<Option<Job>> {
+pub(super) fn job(connection: &Connection, receipt_id: &str) -> Result<Option<Job>> {
     let mut statement = connection.prepare_cached(
-        "SELECT receipt_id, request_id, state, seq, requested_at, finished_at, body FROM deletion_jobs WHERE receipt_id = ?1",
+        "SELECT receipt_id, request_id, state, seq, requested_at, finished_at, body, namespace
+         FROM deletion_jobs WHERE receipt_id = ?1",
     )?;
     let mut rows = statement.query([receipt_id])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
     let body: String = row.get(6)?;
+    let body: serde_json::Value = serde_json::from_str(&body)
+        .map_err(|_| Error::Corrupt("a deletion job's body is no JSON".to_owned()))?;
+    let state = match super::rows::code(row, 2)? {
+        JobState::Completed => JobState::Completed,
+        _ if body["steps"]["derived_cleanup"].is_string() => JobState::DerivedCleanup,
+        state => state,
+    };
     Ok(Some(Job {
         receipt_id: row.get(0)?,
+        namespace: NamespaceId(row.get(7)?),
         request_id: row.get(1)?,
-        state: super::rows::code(row, 2)?,
+        state,
         seq: Seq(row.get::<_, i64>(3)? as u64),
         requested_at: Timestamp::from_micros(row.get(4)?)?,
         finished_at: row.get::<_, Option<i64>>(5)?.map(Timestamp::from_micros).transpose()?,
-        body: serde_json::from_str(&body)
-            .map_err(|_| Error::Corrupt("a deletion job's body is no JSON".to_owned()))?,
+        body,
     }))
 }

@@ -2,11 +2,21 @@
 //! where nothing should be.
 
 use super::Snapshot;
+use super::number::row_of;
+use crate::change::DocId;
 use crate::error::Result;
 
 /// How long a text is that shows whether a search sees it: long enough to be told from chance, short enough to lie
 /// on one page.
 const WITNESS_BYTES: std::ops::RangeInclusive<i64> = 8..=400;
+
+/// Whether a version holds what an erased one must not.
+const HOLDS_ANYTHING: &str =
+    "content IS NOT NULL OR source IS NOT NULL OR locator IS NOT NULL OR speaker IS NOT NULL
+    OR subject IS NOT NULL OR metadata IS NOT NULL OR session IS NOT NULL OR write_reason IS NOT NULL
+    OR read_trigger IS NOT NULL OR revision_path IS NOT NULL OR checksum IS NOT NULL OR vectors IS NOT NULL
+    OR EXISTS (SELECT 1 FROM coming_vectors c WHERE c.record = records.id)
+    OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = records.id)";
 
 impl Snapshot<'_> {
     /// Gives every text that is rightly in the store: of all versions that are not erased, with their subjects, sources,
@@ -37,16 +47,18 @@ impl Snapshot<'_> {
 
     /// How many erased versions there are, and how many of them hold anything still.
     pub fn leftovers(&self) -> Result<(u64, u64)> {
-        let found = self.connection().query_row(
-            "SELECT count(*), count(*) FILTER (WHERE source IS NOT NULL OR locator IS NOT NULL OR speaker IS NOT NULL
-                     OR subject IS NOT NULL OR metadata IS NOT NULL OR session IS NOT NULL OR write_reason IS NOT NULL
-                     OR read_trigger IS NOT NULL OR checksum IS NOT NULL OR vectors IS NOT NULL
-                     OR EXISTS (SELECT 1 FROM coming_vectors c WHERE c.record = records.id)
-                     OR EXISTS (SELECT 1 FROM evidence e WHERE e.record = records.id))
-             FROM records WHERE state = 'forgotten'",
-            [],
-            |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64)),
-        )?;
+        let sql = format!(
+            "SELECT count(*), count(*) FILTER (WHERE {HOLDS_ANYTHING}) FROM records WHERE state = 'forgotten'"
+        );
+        let found = self
+            .connection()
+            .query_row(&sql, [], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64)))?;
         Ok(found)
+    }
+
+    /// Whether a version is there that says anything, or rests on anything, or has vectors.
+    pub fn holds_anything(&self, doc: DocId) -> Result<bool> {
+        let sql = format!("SELECT 1 FROM records WHERE id = ?1 AND ({HOLDS_ANYTHING})");
+        Ok(self.connection().prepare_cached(&sql)?.exists([row_of(doc)])?)
     }
 }

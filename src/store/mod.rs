@@ -29,6 +29,7 @@ mod seal;
 mod secret;
 mod snapshot;
 mod traces;
+mod withdraw;
 mod writing;
 
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};
 pub use history::{AsOf, HistoryEntry};
 pub use idempotency::Seen;
 pub(crate) use ids::minted;
-pub use jobs::{Job, JobCounts, JobState};
+pub use jobs::{BELOW, Job, JobCounts, JobState};
 pub use models::{ModelId, ModelRow, Standing};
 pub use queue::Waiting;
 pub use seal::PublicKey;

@@ -117,11 +117,12 @@ impl Writing<'_> {
     }
 
     /// Takes away what was made of a record by a model that the store is being changed over to.
-    pub(super) fn drop_coming_vectors(&self, doc: DocId) -> Result<()> {
-        self.connection()
+    pub(super) fn drop_coming_vectors(&self, doc: DocId) -> Result<bool> {
+        let dropped = self
+            .connection()
             .prepare_cached("DELETE FROM coming_vectors WHERE record = ?1")?
             .execute([row_of(doc)])?;
-        Ok(())
+        Ok(dropped > 0)
     }
 }
 

@@ -102,7 +102,7 @@ impl Writing<'_> {
         let mut dropped = 0;
         for (id, subject, source) in waiting {
             let covered = match selector {
-                Selector::Everything => true,
+                Selector::Everything | Selector::Below => true,
                 Selector::Subject(wanted) => {
                     subject.is_some_and(|subject| canonical(&subject) == canonical(wanted))
                 }

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::events::Event;
+use super::jobs::JobState;
 use super::keys;
 use super::ledger::{Blocked, MARK_KINDS, Tombstone};
 use super::secret::{Of, Secret};
@@ -168,21 +169,33 @@ impl Writing<'_> {
         receipt: &str,
         erased: &Erased,
     ) -> Result<()> {
-        let known = self
-            .connection()
-            .prepare_cached("SELECT 1 FROM deletion_jobs WHERE receipt_id = ?1")?
-            .exists([receipt])?;
-        if known {
+        let memories: Vec<&str> = erased.memories.iter().map(|id| id.as_str()).collect();
+        let records: Vec<&str> = erased.records.iter().map(|id| id.as_str()).collect();
+        let seq = super::events::last(self.connection())?;
+        let Some(known) = super::jobs::job(self.connection(), receipt)? else {
+            let body = serde_json::json!({
+                "namespace": crate::json::namespace_to_json(namespace),
+                "reason": REPLAYED,
+                "memory_ids": memories,
+                "record_ids": records,
+            });
+            return self.open_job(namespace, selector, receipt, None, seq, body).map(drop);
+        };
+        // One deletion has a tombstone for each memory; the ids of one namespace are not for those who see another.
+        let is_of_this = known.body["reason"] == REPLAYED && known.namespace == self.namespace(namespace)?;
+        if !is_of_this || known.state == JobState::Completed {
             return Ok(());
         }
-        let body = serde_json::json!({
-            "namespace": crate::json::namespace_to_json(namespace),
-            "reason": REPLAYED,
-            "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
-            "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
-        });
-        let seq = super::events::last(self.connection())?;
-        self.open_job(namespace, selector, receipt, None, seq, &body)
+        let mut body = known.body;
+        for (name, ids) in [("memory_ids", memories), ("record_ids", records)] {
+            if let Some(known) = body[name].as_array_mut() {
+                known.extend(ids.into_iter().map(serde_json::Value::from));
+            }
+        }
+        self.connection()
+            .prepare_cached("UPDATE deletion_jobs SET body = ?2, seq = ?3 WHERE receipt_id = ?1")?
+            .execute(params![receipt, body.to_string(), seq.0 as i64])?;
+        Ok(())
     }
 }
 

@@ -97,26 +97,7 @@ impl<'s> Snapshot<'s> {
 
     /// Those that are narrower than a namespace, in the order of their numbers.
     pub fn places_below(&self, root: &Namespace) -> Result<Vec<Place>> {
-        // Below a user the index leads to that user's alone.
-        let mut statement = self.connection().prepare_cached(match root.user_part() {
-            Some(_) => {
-                "SELECT tenant, user, project, agent, id, revision FROM namespaces
-                 WHERE tenant = ?1 AND ifnull(user, '') = ?2 ORDER BY id"
-            }
-            None => {
-                "SELECT tenant, user, project, agent, id, revision FROM namespaces
-                 WHERE tenant = ?1 AND ?2 = '' ORDER BY id"
-            }
-        })?;
-        let mut rows = statement.query([root.tenant(), root.user_part().unwrap_or("")])?;
-        let mut places = Vec::new();
-        while let Some(row) = rows.next()? {
-            let place = place(row)?;
-            if root.is_wider_than(&place.namespace) {
-                places.push(place);
-            }
-        }
-        Ok(places)
+        places_below(self.connection(), root)
     }
 
     /// The position of the last write.
@@ -309,4 +290,28 @@ fn columns(row: &rusqlite::Row<'_>) -> Result<Columns> {
 
 fn text<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Result<Option<&'r str>> {
     Ok(row.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from)?)
+}
+
+/// Those that are narrower than a namespace, in the order of their numbers.
+pub(super) fn places_below(connection: &Connection, root: &Namespace) -> Result<Vec<Place>> {
+    // Below a user the index leads to that user's alone.
+    let mut statement = connection.prepare_cached(match root.user_part() {
+        Some(_) => {
+            "SELECT tenant, user, project, agent, id, revision FROM namespaces
+             WHERE tenant = ?1 AND ifnull(user, '') = ?2 ORDER BY id"
+        }
+        None => {
+            "SELECT tenant, user, project, agent, id, revision FROM namespaces
+             WHERE tenant = ?1 AND ?2 = '' ORDER BY id"
+        }
+    })?;
+    let mut rows = statement.query([root.tenant(), root.user_part().unwrap_or("")])?;
+    let mut places = Vec::new();
+    while let Some(row) = rows.next()? {
+        let place = place(row)?;
+        if root.is_wider_than(&place.namespace) {
+            places.push(place);
+        }
+    }
+    Ok(places)
 }

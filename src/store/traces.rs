@@ -181,13 +181,20 @@ impl TraceStore {
         Ok(latest)
     }
 
-    /// Drops every trace that speaks of one of these records, written or waiting.
-    pub fn forget(&self, records: &[RecordId]) -> Result<u64> {
+    /// Drops every trace that speaks of one of these records, written or waiting; returns the records that each of
+    /// them spoke of, separated by spaces.
+    pub fn forget(&self, records: &[RecordId]) -> Result<Vec<String>> {
         let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
         // The file's lock first: nothing that waits may be on its way into it.
         let mut file = lock(&self.file);
-        lock(&self.waiting).retain(|trace| !names(&trace.records, &gone));
-        erase(&mut file.connection, records)
+        let mut dropped = Vec::new();
+        lock(&self.waiting).retain(|trace| {
+            let is_named = names(&trace.records, &gone);
+            dropped.extend(is_named.then(|| trace.records.clone()));
+            !is_named
+        });
+        dropped.extend(erase(&mut file.connection, records)?);
+        Ok(dropped)
     }
 }
 
@@ -209,7 +216,7 @@ fn forgotten(store: &Store, traces: &[NewTrace]) -> Result<HashSet<String>> {
     Ok(gone)
 }
 
-fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<u64> {
+fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<Vec<String>> {
     let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut named = Vec::new();
@@ -217,16 +224,17 @@ fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<u64> {
         let mut statement = transaction.prepare_cached("SELECT id, records FROM traces")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            if names(row.get_ref(1)?.as_str().map_err(|_| corrupt())?, &gone) {
-                named.push(row.get::<_, i64>(0)?);
+            let records = row.get_ref(1)?.as_str().map_err(|_| corrupt())?;
+            if names(records, &gone) {
+                named.push((row.get::<_, i64>(0)?, records.to_owned()));
             }
         }
     }
-    for trace in &named {
+    for (trace, _) in &named {
         transaction.prepare_cached("DELETE FROM traces WHERE id = ?1")?.execute([trace])?;
     }
     transaction.commit()?;
-    Ok(named.len() as u64)
+    Ok(named.into_iter().map(|(_, records)| records).collect())
 }
 
 fn summary(row: &rusqlite::Row<'_>) -> Result<TraceSummary> {

@@ -1,8 +1,10 @@
 //! Forgetting: what is named is what is erased, and what is not erased is not said to be.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::json;
 
-use crate::door::{Door, text};
+use crate::door::{Answer, Door, piped, text};
 
 fn total(door: &Door) -> u64 {
     door.done(&["list", "--json"]).lines().pop().unwrap()["total"].as_u64().unwrap()
@@ -157,7 +159,7 @@ fn a_source_on_which_nothing_rests_is_blocked_and_nothing_is_said_to_be_erased()
     let (code, done) = door.json(&["forget", "--source", "chat-8"]);
     assert_eq!((code, text(&done, "outcome")), (0, "forgotten"));
     let receipt = &done["receipt"];
-    assert_eq!(receipt["counts"], json!({ "memories": 0, "records": 0, "candidates": 0 }));
+    assert_eq!(receipt["counts"], json!({ "namespaces": 1, "memories": 0, "records": 0, "candidates": 0 }));
     assert_eq!(receipt["source_blocked"], true);
     let (_, refused) = door.json(&["remember", "prefers Python", "--source", "chat-8#1"]);
     assert_eq!(text(&refused, "reason"), "source_withdrawn");
@@ -187,6 +189,62 @@ fn a_script_must_say_yes_to_forget_a_whole_namespace() {
     assert_eq!(total(&door), 0);
     door.done(&["remember", "prefers tea"]);
     assert_eq!(text(&door.json(&["forget", "--namespace"]).1, "outcome"), "forgotten");
+}
+
+#[test]
+fn everything_of_a_user_goes_with_all_projects_and_nothing_of_others() {
+    let door = Door::new();
+    let mei = ["--tenant", "acme", "--user", "mei"];
+    let tom = ["--tenant", "acme", "--user", "tom"];
+    let run = |who: &[&str], arguments: &[&str]| door.run(&[arguments, who].concat());
+    for project in ["website", "garden"] {
+        for who in [&mei, &tom] {
+            assert_eq!(
+                run(who, &["remember", &format!("likes the {project}"), "--project", project]).code,
+                0
+            );
+        }
+    }
+    let refused = run(&mei, &["forget", "--everything"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--yes"), "{}", refused.stderr);
+    let seen = run(&mei, &["forget", "--everything", "--dry-run"]).stdout;
+    assert!(seen.contains(": 2 memories, 2 versions. Nothing was."), "{seen}");
+    let above = run(&mei, &["forget", "--everything", "--in", "tenant", "--yes"]);
+    assert!(above.code == 2 && above.stderr.contains("sees everything below it"), "{}", above.stderr);
+    let done = run(&mei, &["forget", "--everything", "--yes"]).stdout;
+    assert!(done.starts_with("Forgotten: 2 memories, 2 versions."), "{done}");
+    assert!(done.contains("looked for 2 versions in the database and the index, found 0"), "{done}");
+    let all = ["--tenant", "acme", "--no-user", "--below"];
+    let left = run(&all, &["list"]).stdout;
+    assert_eq!((left.matches("likes the").count(), left.contains("mei")), (2, false), "{left}");
+}
+
+#[test]
+fn waiting_ends_when_the_last_copy_is_gone() {
+    let door = Door::new();
+    door.done(&["remember", "prefers Python"]);
+    door.done(&["remember", "prefers tea", "--subject", "drink"]);
+    let file = door.home.path().join(".local/share/recordari/recordari.db");
+    let reading = rusqlite::Connection::open(file).unwrap();
+    reading.execute_batch("BEGIN; SELECT count(*) FROM records").unwrap();
+    // Somebody reads an old state of the database, which its journal must keep for them.
+    let told = door.run(&["forget", "--subject", "drink"]);
+    assert_eq!(told.code, 75, "{}{}", told.stdout, told.stderr);
+    let mut child = piped(door.command(&["forget", "--subject", "drink", "--wait"]));
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.contains("waiting for the clean-up: Another process reads the database")));
+    drop(reading);
+    let waited = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(waited.code, 0, "{}", waited.stdout);
+    assert!(waited.stdout.starts_with("Forgotten: 1 memory, 1 version."), "{}", waited.stdout);
+    let (code, again) = door.json(&["forget", "--subject", "drink", "--wait"]);
+    assert_eq!((code, text(&again, "outcome")), (0, "already_forgotten"));
+    assert_eq!(
+        (text(&again["receipt"], "state"), text(&again["receipt"], "promise")),
+        ("completed", "erased")
+    );
+    let receipt = door.write("receipt.json", again.to_string());
+    door.done(&["receipt", "verify", &receipt]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! store in which it had never been written.
 
 mod bytes;
+mod jobs;
 mod previews;
 mod twin;
 mod ways_back;

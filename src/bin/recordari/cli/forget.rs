@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
 use recordari::{
-    Filter, Forget, Forgotten, MemoryId, Namespace, PageRequest, Preview, Promise, Reason, Receipt, RecordId,
-    Selector, Source, State, StateFilter,
+    Filter, Forget, Forgotten, MemoryId, Namespace, PageRequest, Preview, Promise, Reach, Reason, Receipt,
+    RecordId, Selector, Source, State, StateFilter,
 };
 use serde_json::Value;
 
@@ -14,14 +14,14 @@ use super::out::shown;
 use super::place::Place;
 use super::remember::HERE;
 use super::{Common, Failure, Out, show};
-use crate::wire;
+use crate::{interrupt, wire};
 
 /// How many ids of a preview are shown to a person.
 const IDS_SHOWN: usize = 20;
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit code 1 when there is nothing like that or a preview is stale, 75 when the clean-up could not be finished yet (it is tried again whenever the store is open; recordari jobs tells how far it is).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\"\n  recordari forget --namespace --project website --dry-run\n  recordari forget --namespace --project website --apply pre_0b6e…"
+    after_help = "Exit code 1 when there is nothing like that or a preview is stale, 75 when the clean-up could not be finished yet (it is tried again whenever the store is open; --wait waits for it, recordari jobs tells how far it is).\n\nExamples:\n  recordari forget --subject preferred_language --reason \"asked for by the user\"\n  recordari forget --memory mem_01K6GZ5V0Q3S8TXWN4D7E2B9FA --reason outdated --request-id r-17\n  recordari forget --source chat-7 --reason \"the conversation was deleted\"\n  recordari forget --namespace --project website --dry-run\n  recordari forget --namespace --project website --apply pre_0b6e…\n  recordari forget --everything --user mei --wait --json > receipt.json"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Forget exactly what the dry run of that token named, or nothing
     #[arg(long, value_name = "TOKEN")]
     apply: Option<String>,
+    /// Wait until every copy is gone, however long another process holds one; Ctrl-C ends the waiting
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
     /// Forget a whole namespace without being asked; needed where nobody can be, except with --json
     #[arg(long, short)]
     yes: bool,
@@ -60,6 +63,9 @@ struct Target {
     /// Every memory of the namespace
     #[arg(long)]
     namespace: bool,
+    /// Every memory of the namespace and of all narrower ones: all of a user, a project (with --no-user) or a tenant
+    #[arg(long)]
+    everything: bool,
 }
 
 impl Target {
@@ -71,6 +77,7 @@ impl Target {
             }
             (_, Some(subject), _) => Selector::Subject(subject),
             (_, _, Some(source)) => Selector::Source(whole(session, source)?),
+            _ if self.everything => Selector::Below,
             _ => Selector::Everything,
         })
     }
@@ -102,7 +109,12 @@ fn is_id(session: &Session, source: &str) -> Result<bool, Failure> {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let session = Session::without_model(common, out)?;
+    let mut session = Session::without_model(common, out)?;
+    if arguments.target.everything {
+        // It names what is narrower as well.
+        session.principal = session.principal.with_reach(Reach::Below);
+    }
+    let session = session;
     let selector = arguments.target.selector(&session)?;
     let mut namespace = arguments.place.chosen(&session.principal)?;
     if namespace.is_none()
@@ -114,7 +126,8 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
     // Who names a preview has seen what it is.
     let is_sure = arguments.yes || arguments.dry_run || arguments.apply.is_some();
-    if selector == Selector::Everything && !is_sure && !confirmed(&place, out)? {
+    let is_whole = matches!(selector, Selector::Everything | Selector::Below);
+    if is_whole && !is_sure && !confirmed(&place, selector == Selector::Below, out)? {
         return Err(Failure::usage("nothing was forgotten"));
     }
     let request = Forget {
@@ -133,7 +146,12 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         }
         return Ok(u8::from(preview.is_none()));
     }
-    let done = session.memory.forget(&session.principal, &request)?;
+    let mut done = session.memory.forget(&session.principal, &request)?;
+    if arguments.wait
+        && let Forgotten::Incomplete(receipt) = done
+    {
+        done = wait(&session, receipt, out)?;
+    }
     if out.is_json() {
         out.json(&wire::forgotten(&done))?;
     } else {
@@ -146,9 +164,22 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     })
 }
 
+/// Waits until a deletion has been cleaned up after, and tells what it waits for.
+fn wait(session: &Session, receipt: Receipt, out: &Out) -> Result<Forgotten, Failure> {
+    interrupt::listen();
+    if !out.is_json() {
+        let left = receipt.left.first().map_or("", |(reason, _)| reason.meaning());
+        eprintln!("recordari: waiting for the clean-up: {left} Ctrl-C ends the waiting.");
+    }
+    let mut go_on = || !interrupt::asked();
+    let now = session.memory.await_deletion(&session.principal, &receipt.receipt_id, &mut go_on)?;
+    let now = now.unwrap_or(receipt);
+    Ok(if now.finished_at.is_some() { Forgotten::Done(now) } else { Forgotten::Incomplete(now) })
+}
+
 /// Asks the person at the terminal. A program that reads JSON knows what it does; of a script that is
 /// not certain.
-fn confirmed(place: &Namespace, out: &Out) -> Result<bool, Failure> {
+fn confirmed(place: &Namespace, below: bool, out: &Out) -> Result<bool, Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return if out.is_json() {
@@ -159,7 +190,8 @@ fn confirmed(place: &Namespace, out: &Out) -> Result<bool, Failure> {
             ))
         };
     }
-    eprint!("Forget everything in {} for good? [y/N] ", show::namespace(place));
+    let below = if below { " and everything below it" } else { "" };
+    eprint!("Forget everything in {}{below} for good? [y/N] ", show::namespace(place));
     let _ = std::io::stderr().flush();
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer)?;
@@ -280,6 +312,16 @@ pub(super) fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Fail
         }
     };
     out.line(format!("  {promise}"))?;
+    let probe = &receipt.details["probe"];
+    if let Some(looked_for) = probe["looked_for"].as_u64().filter(|looked_for| *looked_for > 0) {
+        let control = match probe["control"].as_str() {
+            Some("met") => "; a memory that is there was met",
+            _ => "; nothing else is there",
+        };
+        let found = probe["found"].as_u64().unwrap_or(0);
+        let versions = show::counted(looked_for, "version", "versions");
+        out.line(format!("  looked for {versions} in the database and the index, found {found}{control}"))?;
+    }
     let kept = receipt.details["kept_with_other_sources"].as_array().map_or(0, Vec::len);
     if kept > 0 {
         out.line(format!("  {kept} kept: they rest on other sources too"))?;
