@@ -70,7 +70,7 @@ pub use record::{
     Candidate, Cardinality, Episode, Evidence, Form, Kind, Lifetime, MemoryId, MetaValue, Metadata, Record,
     RecordId, Source, State,
 };
-pub use remember::{Correction, Outcome};
+pub use remember::{Confirmation, Correction, Outcome};
 pub use store::{
     AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, JobState, Manifest, Page,
     PageRequest, PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting, Written,

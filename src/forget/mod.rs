@@ -286,7 +286,8 @@ fn revoke_one(
     let body = receipt::body(sources, request, namespace, &digest, &writing.backups()?, &erased);
     let request_id = request.request_id.as_deref();
     let job = writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, body)?;
-    let gone = Gone { records: erased.records.clone(), namespaces: erased.namespaces.clone() };
+    let gone =
+        Gone { records: erased.records.clone(), namespaces: erased.namespaces.iter().cloned().collect() };
     Ok((Revoked::Erased(job, gone), Some(erased)))
 }
 

@@ -23,7 +23,7 @@ use crate::namespace::Principal;
 use crate::recall::{self, Query, Recalled, Why};
 use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{Drained, Relay};
-use crate::remember::{self, Correction, Outcome};
+use crate::remember::{self, Confirmation, Correction, Outcome};
 use crate::store::{
     AsOf, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, StateFilter, Store,
     TraceStore, TraceSummary, Waiting, minted,
@@ -238,6 +238,16 @@ impl Memory {
     /// memory.
     pub fn correct(&self, principal: &Principal, correction: &Correction) -> Result<Option<Outcome>> {
         let outcome = remember::correct(self.inner.for_write()?, principal, correction)?;
+        if let Some(outcome) = &outcome {
+            self.after_write(principal, outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Lets a memory be recalled again that is held since something it was derived from was forgotten; none when the
+    /// caller sees no such memory. Like a correction it needs a word of enough authority.
+    pub fn confirm(&self, principal: &Principal, confirmation: &Confirmation) -> Result<Option<Outcome>> {
+        let outcome = remember::confirm(self.inner.for_write()?, principal, confirmation)?;
         if let Some(outcome) = &outcome {
             self.after_write(principal, outcome)?;
         }

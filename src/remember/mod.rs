@@ -216,6 +216,53 @@ pub fn correct(
     })
 }
 
+/// Somebody's word that a memory which is held, since something it was derived from was forgotten, holds without it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmation {
+    /// The record that the caller saw.
+    pub expected: RecordId,
+    /// The memory that it is a version of.
+    pub memory: MemoryId,
+    /// Where that is said.
+    pub source: Source,
+    /// When it was said.
+    pub observed_at: Timestamp,
+    /// What happened to the evidence.
+    pub authority: Authority,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Puts what a held record says in force again, as a new version that rests on this word alone. One that is not held
+/// stays as it is. None when there is no such memory in the caller's scope.
+pub fn confirm(
+    sources: Sources<'_>,
+    principal: &Principal,
+    confirmation: &Confirmation,
+) -> Result<Option<Outcome>> {
+    let snapshot = sources.store.snapshot()?;
+    let Some(doc) = snapshot.doc_of_memory(&confirmation.memory)? else { return Ok(None) };
+    let Some(record) = snapshot.resolve(doc, principal)? else { return Ok(None) };
+    drop(snapshot);
+    if record.record_id == confirmation.expected && record.state != State::Held {
+        return Ok(Some(Outcome::Idempotent(Written::of(&record), None)));
+    }
+    let correction = Correction {
+        expected: confirmation.expected.clone(),
+        memory: confirmation.memory.clone(),
+        content: record.content,
+        source: confirmation.source.clone(),
+        observed_at: confirmation.observed_at,
+        authority: confirmation.authority,
+        confidence: record.confidence,
+        metadata: None,
+        valid_from: Some(record.valid_from),
+        expires_at: record.expires_at,
+        write_reason: confirmation.reason.clone(),
+    };
+    correct(sources, principal, &correction)
+}
+
 fn current(
     snapshot: &crate::store::Snapshot<'_>,
     principal: &Principal,

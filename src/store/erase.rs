@@ -59,7 +59,7 @@ pub struct Erased {
     /// How many remembered answers to a write that was sent twice went with them.
     pub idempotency_keys: u64,
     /// The namespaces in which something was to be looked for.
-    pub namespaces: Vec<Namespace>,
+    pub namespaces: BTreeSet<Namespace>,
     /// The last event of the erasure.
     pub seq: Seq,
     pub(super) tombstones: Vec<Tombstone>,
@@ -114,7 +114,7 @@ impl Writing<'_> {
         for place in places {
             self.erase_in(&place, selector, clearance, reason, receipt, &mut erased)?;
         }
-        self.hold_what_rested_on_it(&mut erased)?;
+        self.follow_derivations(reason, receipt, &mut erased)?;
         erased.seq = super::events::last(self.connection())?;
         Ok(erased)
     }
@@ -152,7 +152,7 @@ impl Writing<'_> {
             self.erase_memory(place, memory, reason, receipt, erased)?;
         }
         erased.candidates += self.drop_candidates(place.id, selector)?;
-        erased.namespaces.push(place.namespace.clone());
+        erased.namespaces.insert(place.namespace.clone());
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl Writing<'_> {
     }
 
     /// Sets the tombstone of one memory and erases all its versions.
-    fn erase_memory(
+    pub(super) fn erase_memory(
         &self,
         place: &Place,
         memory: i64,
@@ -363,39 +363,6 @@ impl Writing<'_> {
         erased.in_force += u64::from(version.in_force);
         erased.vectors += u64::from(with_vectors || coming);
         erased.idempotency_keys += requests as u64;
-        Ok(())
-    }
-
-    /// Holds every record in force that was derived from something erased just now, and what was derived
-    /// from that in turn.
-    fn hold_what_rested_on_it(&self, erased: &mut Erased) -> Result<()> {
-        let mut frontier: Vec<String> = erased.records.iter().map(|id| id.as_str().to_owned()).collect();
-        while let Some(source) = frontier.pop() {
-            let mut statement = self.connection().prepare_cached(
-                "SELECT r.id, r.record_id, r.memory_id FROM derivations d
-                 JOIN records s ON s.id = d.source JOIN records r ON r.id = d.record
-                 WHERE s.record_id = ?1 AND r.state = 'current'",
-            )?;
-            let resting = statement
-                .query_map([&source], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            for (row, record_id, memory_id) in resting {
-                self.connection()
-                    .prepare_cached("UPDATE records SET state = ?2 WHERE id = ?1")?
-                    .execute(params![row, State::Held.code()])?;
-                self.event(&Event {
-                    memory_id: Some(&memory_id),
-                    record_id: Some(&record_id),
-                    removed: Some(doc_of(row)),
-                    reason: Some(crate::reason::Reason::HeldSourceForgotten.code()),
-                    ..Event::new(self.now, doc_of(row).namespace(), "held")
-                })?;
-                erased.held.push(MemoryId::new(memory_id));
-                frontier.push(record_id);
-            }
-        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod append;
 mod backup;
 mod check;
 mod connection;
+mod derived;
 mod erase;
 mod events;
 mod facts;

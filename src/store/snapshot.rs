@@ -65,11 +65,7 @@ impl<'s> Snapshot<'s> {
 
     /// The namespace of that number.
     pub fn place_of(&self, id: NamespaceId) -> Result<Option<Place>> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT tenant, user, project, agent, id, revision FROM namespaces WHERE id = ?1",
-        )?;
-        let mut rows = statement.query([id.0])?;
-        rows.next()?.map(place).transpose()
+        place_of(self.connection(), id)
     }
 
     /// The namespaces in which at least so many records in force have vectors, in the order of their numbers. Reads
@@ -264,6 +260,13 @@ impl Drop for Snapshot<'_> {
             self.store.give_back(connection);
         }
     }
+}
+
+pub(super) fn place_of(connection: &Connection, id: NamespaceId) -> Result<Option<Place>> {
+    let mut statement = connection
+        .prepare_cached("SELECT tenant, user, project, agent, id, revision FROM namespaces WHERE id = ?1")?;
+    let mut rows = statement.query([id.0])?;
+    rows.next()?.map(place).transpose()
 }
 
 fn place(row: &rusqlite::Row<'_>) -> Result<Place> {

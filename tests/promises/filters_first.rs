@@ -51,9 +51,9 @@ fn zephyrs() -> Zephyrs {
     let retired = say(&mei, "retired");
     assert!(world.memory().retire(&mei, &retired.record_id, "the list does not name it").unwrap());
     ended("retired", retired.record_id, Reason::Retired);
-    let source = say(&mei, "source");
+    let (source, other) = (say(&mei, "source"), say(&mei, "other"));
     let derived = Candidate {
-        derived_from: vec![source.record_id.clone()],
+        derived_from: vec![source.record_id.clone(), other.record_id.clone()],
         ..world.said(None, "zephyr derived", "summary")
     };
     let held = world.commit(&mei, &derived);

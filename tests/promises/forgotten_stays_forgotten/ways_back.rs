@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use recordari::{
-    Candidate, Forget, Forgotten, Mode, Outcome, Principal, Query, Reason, Selector, Sensitivity, Written,
+    Authority, Candidate, Confirmation, Forget, Forgotten, Mode, Outcome, Principal, Query, Reason, Selector,
+    Sensitivity, Source, Written,
 };
 
 use crate::remains::Canary;
@@ -177,30 +178,83 @@ fn a_withdrawn_source_does_not_come_back_with_a_restored_database() {
 }
 
 #[test]
-fn what_was_derived_from_it_is_held_back_and_what_waited_is_dropped() {
+fn what_was_derived_from_it_alone_goes_too_and_what_waited_is_dropped() {
     let mut world = World::new();
     let mei = someone("acme", "mei", None);
     let source = world.say(&mei, None, &format!("orders {CANARY}"), "chat-1");
-    let derived = |world: &World, from: &Written, text: &str| Candidate {
-        derived_from: vec![from.record_id.clone()],
-        ..world.said(None, text, "summary")
-    };
-    let first = world.commit(&mei, &derived(&world, &source, "prefers fish dishes"));
-    world.commit(&mei, &derived(&world, &first, "a cook should plan fish"));
+    let first = world.commit(&mei, &derived(&world, &[&source], &format!("likes {CANARY}")));
+    world.commit(&mei, &derived(&world, &[&first], "a cook should plan fish"));
+    let elsewhere = someone("acme", "mei", Some("kitchen"));
+    world.commit(&elsewhere, &derived(&world, &[&source], &format!("buy {CANARY}")));
     let doubt = Candidate { confidence: 0.3, ..world.said(None, &format!("orders {CANARY}"), "rumour") };
     assert!(matches!(world.remember(&mei, &doubt), Outcome::Review(..)));
+    world.drain();
     let done = world.forget_memory(&mei, &source.memory_id);
     let receipt = done.receipt().unwrap().to_json();
-    assert_eq!(receipt["held"].as_array().unwrap().len(), 2, "{receipt}");
-    assert_eq!(receipt["counts"]["candidates"], 1);
-    assert!(world.found(&mei, Mode::Hybrid, "fish dishes cook").is_empty());
+    assert_eq!((&receipt["counts"]["memories"], &receipt["counts"]["namespaces"]), (&4.into(), &2.into()));
+    assert_eq!((&receipt["held"], &receipt["counts"]["candidates"]), (&serde_json::json!([]), &1.into()));
+    assert!(world.found(&elsewhere, Mode::Hybrid, "fish dishes cook").is_empty());
     assert!(world.memory().waiting(&mei, 10).unwrap().0.is_empty());
     assert_eq!(Canary::new(&[CANARY]).remains(world.path()), [].into());
     world.reopen();
-    assert!(world.found(&mei, Mode::Hybrid, "fish dishes cook").is_empty());
-    let late = derived(&world, &source, "fish again");
+    let late = derived(&world, &[&source], "fish again");
     assert_eq!(world.remember(&mei, &late), Outcome::Rejected(Reason::SourceUnavailable));
     world.assert_sound();
+}
+
+#[test]
+fn what_was_derived_from_it_and_from_more_is_held_until_somebody_confirms_it() {
+    let mut world = World::new();
+    let mei = someone("acme", "mei", None);
+    let source = world.say(&mei, None, &format!("orders {CANARY}"), "chat-1");
+    let other = world.say(&mei, None, "orders herring", "chat-2");
+    let both = world.commit(&mei, &derived(&world, &[&source, &other], "prefers fish dishes"));
+    let rests_on_it = world.commit(&mei, &derived(&world, &[&both], "a cook should plan fish"));
+    // Two sources say this one: the second is no summary.
+    let twice = derived(&world, &[&source], "eats at noon");
+    world.commit(&mei, &twice);
+    assert_eq!(world.remember(&mei, &world.said(None, "eats at noon", "letter")).code(), "idempotent");
+    let done = world.forget_memory(&mei, &source.memory_id);
+    let receipt = done.receipt().unwrap().to_json();
+    assert_eq!((&receipt["counts"]["memories"], receipt["held"].as_array().unwrap().len()), (&1.into(), 3));
+    let all = "fish dishes cook noon";
+    assert_eq!(world.found(&mei, Mode::Keyword, all), Vec::<String>::new());
+    world.reopen();
+    assert_eq!(world.found(&mei, Mode::Keyword, all), Vec::<String>::new());
+
+    let word = |written: &Written, authority| Confirmation {
+        expected: written.record_id.clone(),
+        memory: written.memory_id.clone(),
+        source: Source::parse("chat-3"),
+        observed_at: world.memory().now(),
+        authority,
+        reason: Some("asked again".to_owned()),
+    };
+    let confirm = |who, word: &Confirmation| world.memory().confirm(who, word).unwrap();
+    let stranger = someone("acme", "tom", None);
+    assert_eq!(confirm(&stranger, &word(&both, Authority::UserExplicit)), None);
+    let stale =
+        word(&Written { record_id: other.record_id.clone(), ..both.clone() }, Authority::UserExplicit);
+    assert_eq!(confirm(&mei, &stale).unwrap().code(), "stale_expected_record");
+    let confirmed = confirm(&mei, &word(&both, Authority::UserExplicit)).unwrap();
+    assert_eq!(confirmed.code(), "corrected");
+    assert_eq!(world.found(&mei, Mode::Keyword, all), ["prefers fish dishes"]);
+    // It rests on that word now; what was derived from it waits for a word of its own.
+    let again = word(&confirmed.written().unwrap(), Authority::UserExplicit);
+    assert_eq!(confirm(&mei, &again).unwrap().code(), "idempotent");
+    confirm(&mei, &word(&rests_on_it, Authority::UserExplicit)).unwrap();
+    assert_eq!(world.found(&mei, Mode::Keyword, all).len(), 2);
+    // The versions that were derived go with the last that they were derived from; those that were confirmed stay.
+    let done = world.forget_memory(&mei, &other.memory_id);
+    let receipt = done.receipt().unwrap().to_json();
+    assert_eq!((&receipt["counts"]["memories"], &receipt["counts"]["records"]), (&1.into(), &3.into()));
+    assert_eq!(world.found(&mei, Mode::Keyword, all).len(), 2);
+    world.assert_sound();
+}
+
+fn derived(world: &World, from: &[&Written], text: &str) -> Candidate {
+    let derived_from = from.iter().map(|written| written.record_id.clone()).collect();
+    Candidate { derived_from, ..world.said(None, text, "summary") }
 }
 
 #[test]
