@@ -42,6 +42,10 @@ damage count="2000":
 system-calls every="20":
     RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture
 
+# Asks a store that forgot and one that never knew so many questions: `just twin 100000`
+twin count="10000":
+    RECORDARI_TWIN="$1" cargo test --locked --test promises no_question -- --nocapture
+
 # Benchmarks; arguments go to criterion: `just bench recall`
 bench *args:
     cargo bench --locked -- "$@"

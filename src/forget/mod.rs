@@ -178,11 +178,11 @@ pub fn preview(sources: Sources<'_>, principal: &Principal, request: &Forget) ->
         Ok((!erased.is_empty()).then(|| Preview {
             token,
             namespace: namespace.clone(),
+            candidates: erased.candidates(),
             memories: erased.memories,
             records: erased.records,
             kept: erased.kept,
             held: erased.held,
-            candidates: erased.candidates,
             blocks_source: erased.blocked,
         }))
     })

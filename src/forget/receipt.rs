@@ -170,7 +170,7 @@ pub(super) fn body(
             "namespaces": erased.namespaces.len(),
             "memories": erased.memories.len(),
             "records": erased.records.len(),
-            "candidates": erased.candidates,
+            "candidates": erased.candidates(),
         },
         "source_blocked": erased.blocked,
         "preview": request.preview,
@@ -195,12 +195,12 @@ fn places(erased: &Erased, backups: &[String]) -> Value {
         "keyword_index": place(0, versions - erased.in_force, 0, erased.in_force),
         "graphs": place(0, 0, 0, 0),
         "traces": place(0, 0, 0, 0),
-        "candidates": place(erased.candidates, 0, 0, 0),
+        "candidates": place(erased.candidates(), 0, 0, 0),
         "idempotency_keys": place(erased.idempotency_keys, 0, 0, 0),
         // Ids, times and states, without anything that was said: so that it can be told what was done.
         "history": place(0, 0, versions, 0),
         // Keyed digests, so that it stays forgotten.
-        "tombstones": place(0, 0, erased.memories.len() as u64, 0),
+        "tombstones": place(0, 0, erased.memories.len() as u64 + erased.candidates(), 0),
         "backups": place(0, 0, backups.len() as u64, 0),
     })
 }

@@ -11,7 +11,7 @@ use super::keys::{self, Key};
 use super::ledger::{Mark, Tombstone};
 use super::number::{doc_of, row_of, rows_of};
 use super::rows;
-use super::secret::Of;
+use super::secret::{Of, Secret};
 use super::snapshot::{Place, places_below};
 use super::writing::{Writing, find_place};
 use crate::change::{DocId, NamespaceId, Seq};
@@ -48,8 +48,6 @@ pub struct Erased {
     pub kept: Vec<MemoryId>,
     /// Memories held from recall since something they were derived from is gone.
     pub held: Vec<MemoryId>,
-    /// How many candidates were taken out of the review queue.
-    pub candidates: u64,
     /// Whether a source was newly blocked.
     pub blocked: bool,
     /// How many of the versions were in force, so that an index had them.
@@ -63,6 +61,8 @@ pub struct Erased {
     /// The last event of the erasure.
     pub seq: Seq,
     pub(super) tombstones: Vec<Tombstone>,
+    /// Those of candidates that were taken out of the review queue.
+    pub(super) dropped: Vec<Tombstone>,
 }
 
 impl Erased {
@@ -71,8 +71,18 @@ impl Erased {
         self.memories.is_empty()
             && self.records.is_empty()
             && self.kept.is_empty()
-            && self.candidates == 0
+            && self.dropped.is_empty()
             && !self.blocked
+    }
+
+    /// How many candidates were taken out of the review queue.
+    pub fn candidates(&self) -> u64 {
+        self.dropped.len() as u64
+    }
+
+    /// Every tombstone that was set.
+    pub(super) fn all_tombstones(&self) -> impl Iterator<Item = &Tombstone> {
+        self.tombstones.iter().chain(&self.dropped)
     }
 
     /// How often each of the memories has been forgotten by now, in their order.
@@ -151,7 +161,7 @@ impl Writing<'_> {
             }
             self.erase_memory(place, memory, reason, receipt, erased)?;
         }
-        erased.candidates += self.drop_candidates(place.id, selector)?;
+        self.drop_candidates(place, selector, receipt, erased)?;
         erased.namespaces.insert(place.namespace.clone());
         Ok(())
     }
@@ -325,12 +335,7 @@ impl Writing<'_> {
             let mut found = statement.query([row])?;
             while let Some(row) = found.next()? {
                 let source = Source { id: row.get(0)?, locator: row.get(1)?, speaker: None };
-                let digest = source_key(self.secret, &source.id);
-                marks.insert(Mark { kind: "source", digest });
-                marks.insert(match place_key(self.secret, &source) {
-                    Some(digest) => Mark { kind: "place", digest },
-                    None => Mark { kind: "whole", digest },
-                });
+                marks.extend(source_marks(self.secret, &source));
             }
         }
         Ok(marks.into_iter().collect())
@@ -407,8 +412,9 @@ impl Writing<'_> {
     /// is, what was asked and every id.
     pub fn preview_token(&self, namespace: &Namespace, selector: &Selector, erased: &Erased) -> String {
         let place = crate::json::namespace_to_json(namespace).to_string();
-        let numbers = format!("{} {}", erased.candidates, erased.blocked);
-        let mut parts: Vec<&str> = vec![&place, &numbers];
+        let blocked = erased.blocked.to_string();
+        let mut parts: Vec<&str> = vec![&place, &blocked, "candidates"];
+        parts.extend(erased.dropped.iter().map(|dropped| dropped.memory_id.as_str()));
         for (what, ids) in [("memories", &erased.memories), ("kept", &erased.kept), ("held", &erased.held)] {
             parts.push(what);
             parts.extend(ids.iter().map(MemoryId::as_str));
@@ -425,7 +431,7 @@ impl Writing<'_> {
 
     /// A keyed digest of what was erased: of the digests of its texts and sources.
     pub fn digest_of(&self, erased: &Erased) -> String {
-        let marks = erased.tombstones.iter().flat_map(|tombstone| &tombstone.marks);
+        let marks = erased.all_tombstones().flat_map(|tombstone| &tombstone.marks);
         let mut parts: Vec<&[u8]> = marks.map(|mark| mark.digest.as_slice()).collect();
         parts.sort_unstable();
         parts.dedup();
@@ -448,4 +454,14 @@ impl Writing<'_> {
     pub fn now(&self) -> Timestamp {
         self.now
     }
+}
+
+/// By what a source is known when it comes back.
+pub(super) fn source_marks(secret: &Secret, source: &Source) -> [Mark; 2] {
+    let digest = source_key(secret, &source.id);
+    let place = match place_key(secret, source) {
+        Some(digest) => Mark { kind: "place", digest },
+        None => Mark { kind: "whole", digest },
+    };
+    [Mark { kind: "source", digest }, place]
 }

@@ -288,7 +288,7 @@ impl Store {
         }
         let (mut tombstones, mut sources) = (Vec::new(), Vec::new());
         for (namespace, selector, erased) in all {
-            tombstones.extend(erased.tombstones.iter().cloned());
+            tombstones.extend(erased.all_tombstones().cloned());
             if let Selector::Source(source) = selector {
                 let (namespace, source) = (namespace.clone(), source.clone());
                 sources.push(Blocked { namespace, source, blocked_at: now });

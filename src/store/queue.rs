@@ -2,9 +2,11 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::erase::Selector;
+use super::erase::{Erased, Selector, source_marks};
 use super::events::Event;
-use super::facts::text_key;
+use super::facts::{statement_key, text_key};
+use super::ledger::{Mark, Tombstone};
+use super::snapshot::Place;
 use super::writing::Writing;
 use super::{Snapshot, ids, rows};
 use crate::change::NamespaceId;
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::gate::Proposal;
 use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
-use crate::record::RecordId;
+use crate::record::{MemoryId, RecordId, Source};
 use crate::text::canonical;
 use crate::trust::{Authority, Sensitivity};
 
@@ -42,6 +44,16 @@ pub struct Waiting {
     pub confidence: f64,
     /// The whole candidate as JSON.
     pub body: serde_json::Value,
+}
+
+/// What must be known of a candidate to decide whether it is covered by what is forgotten.
+struct InQueue {
+    row: i64,
+    candidate_id: String,
+    subject: Option<String>,
+    source: String,
+    text_key: [u8; 16],
+    content: String,
 }
 
 impl Writing<'_> {
@@ -89,34 +101,75 @@ impl Writing<'_> {
         Ok(candidate_id)
     }
 
-    /// Takes out of the queue what a forgotten subject, source or namespace covers.
-    pub(super) fn drop_candidates(&self, place: NamespaceId, selector: &Selector) -> Result<u64> {
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT id, subject, source FROM candidates WHERE namespace = ?1")?;
-        let waiting = statement
-            .query_map([place.0], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, String>(2)?))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        let mut dropped = 0;
-        for (id, subject, source) in waiting {
+    /// Takes out of the queue what a forgotten subject, source or namespace covers. Each leaves a tombstone by its own
+    /// id, so that it comes back neither with the text nor with an older database.
+    pub(super) fn drop_candidates(
+        &self,
+        place: &Place,
+        selector: &Selector,
+        receipt: &str,
+        erased: &mut Erased,
+    ) -> Result<()> {
+        for waiting in self.in_queue(place.id)? {
             let covered = match selector {
                 Selector::Everything | Selector::Below => true,
                 Selector::Subject(wanted) => {
-                    subject.is_some_and(|subject| canonical(&subject) == canonical(wanted))
+                    waiting.subject.as_ref().is_some_and(|subject| canonical(subject) == canonical(wanted))
                 }
                 Selector::Source(wanted) => {
-                    crate::record::Source::parse(&source).id == *wanted || source == *wanted
+                    Source::parse(&waiting.source).id == *wanted || waiting.source == *wanted
                 }
-                Selector::Memory(memory) => self.is_of_memory(place, memory.as_str(), id)?,
+                Selector::Memory(memory) => {
+                    waiting.candidate_id == memory.as_str()
+                        || self.is_of_memory(place.id, memory.as_str(), waiting.row)?
+                }
             };
             if covered {
-                self.connection().prepare_cached("DELETE FROM candidates WHERE id = ?1")?.execute([id])?;
-                dropped += 1;
+                let tombstone = Tombstone {
+                    namespace: place.namespace.clone(),
+                    memory_id: MemoryId::new(waiting.candidate_id.clone()),
+                    generation: 1,
+                    forgotten_at: self.now,
+                    receipt: receipt.to_owned(),
+                    marks: self.marks_of(&waiting),
+                };
+                self.bury(place.id, &tombstone)?;
+                self.connection()
+                    .prepare_cached("DELETE FROM candidates WHERE id = ?1")?
+                    .execute([waiting.row])?;
+                erased.dropped.push(tombstone);
             }
         }
-        Ok(dropped)
+        Ok(())
+    }
+
+    fn in_queue(&self, place: NamespaceId) -> Result<Vec<InQueue>> {
+        let mut statement = self.connection().prepare_cached(
+            "SELECT id, candidate_id, subject, source, text_key, ifnull(body ->> '$.content', '')
+             FROM candidates WHERE namespace = ?1",
+        )?;
+        let rows = statement.query_map([place.0], |row| {
+            Ok(InQueue {
+                row: row.get(0)?,
+                candidate_id: row.get(1)?,
+                subject: row.get(2)?,
+                source: row.get(3)?,
+                text_key: row.get(4)?,
+                content: row.get(5)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn marks_of(&self, waiting: &InQueue) -> Vec<Mark> {
+        let mut marks = vec![
+            Mark { kind: "text", digest: waiting.text_key },
+            Mark { kind: "text", digest: statement_key(self.secret, &waiting.content) },
+        ];
+        marks.extend(source_marks(self.secret, &Source::parse(&waiting.source)));
+        marks.sort();
+        marks.dedup();
+        marks
     }
 
     /// Whether a candidate says what a forgotten memory said, or was to take the place of one of its

@@ -1,7 +1,7 @@
 //! What is left of a text in the files of a store? Looks at every byte of every file, in every form in
 //! which a text is likely to be written, and decodes what no search of bytes would find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
@@ -48,6 +48,24 @@ impl Canary {
             remains.insert("terms".to_owned(), decoded);
         }
         remains
+    }
+
+    /// Which of the words any file holds, in whatever form.
+    pub fn words_seen(&self, folder: &Path) -> BTreeSet<&str> {
+        let (mut of, mut all) = (Vec::new(), Vec::new());
+        for word in &self.words {
+            for form in forms(word) {
+                of.push(word.as_str());
+                all.push(form);
+            }
+        }
+        let texts = AhoCorasick::new(&all).unwrap();
+        let mut seen = BTreeSet::new();
+        for file in files(folder) {
+            let bytes = std::fs::read(&file).unwrap();
+            seen.extend(texts.find_overlapping_iter(&bytes).map(|found| of[found.pattern().as_usize()]));
+        }
+        seen
     }
 
     /// How many terms of the index, those of removed documents included, are terms of the canary alone.

@@ -2,6 +2,7 @@
 //! store in which it had never been written.
 
 mod bytes;
+mod canaries;
 mod jobs;
 mod previews;
 mod twin;
