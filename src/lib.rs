@@ -62,7 +62,7 @@ pub use embed::{Embedder, HashingEmbedder};
 pub use error::{Error, ErrorKind, Result};
 pub use forget::{Forget, Forgotten, Place, Preview, Probed, Promise, Receipt, verify_receipt};
 pub use gate::Policy;
-pub use memory::{Memory, Opening, Options};
+pub use memory::{Memory, Mended, Opening, Options};
 pub use namespace::{Namespace, Principal, Reach, Scope};
 pub use reason::Reason;
 pub use recall::{Group, Hit, Looked, Mode, Part, Plan, Query, Recalled, Shown, Why};
@@ -74,6 +74,6 @@ pub use remember::{Confirmation, Correction, Outcome};
 pub use store::{
     AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, JobState, Manifest, Page,
     PageRequest, PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting, Written,
-    restore,
+    restore, set_damaged_ledger_aside,
 };
 pub use trust::{Authority, Sensitivity};

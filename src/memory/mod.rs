@@ -6,6 +6,7 @@ mod deletions;
 #[cfg(feature = "graph")]
 mod graphs;
 mod inner;
+mod mend;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ use crate::store::{
 
 use background::Background;
 use inner::Inner;
+
+pub use mend::Mended;
 
 /// How to open a [`Memory`].
 pub struct Options {

@@ -349,13 +349,23 @@ impl Writing<'_> {
             None => keys::take_all(connection, version.doc)?,
         }
         let coming = self.drop_coming_vectors(version.doc)?;
-        connection.prepare_cached("DELETE FROM evidence WHERE record = ?1")?.execute([row])?;
         let requests =
             connection.prepare_cached("DELETE FROM idempotency_keys WHERE record = ?1")?.execute([row])?;
         let with_vectors = connection
             .prepare_cached("SELECT 1 FROM records WHERE id = ?1 AND vectors IS NOT NULL")?
             .exists([row])?;
-        connection
+        self.clear_version(row)?;
+        erased.records.push(RecordId::new(version.record_id.clone()));
+        erased.in_force += u64::from(version.in_force);
+        erased.vectors += u64::from(with_vectors || coming);
+        erased.idempotency_keys += requests as u64;
+        Ok(())
+    }
+
+    /// Leaves nothing of a version but its skeleton.
+    pub(super) fn clear_version(&self, row: i64) -> Result<()> {
+        self.connection().prepare_cached("DELETE FROM evidence WHERE record = ?1")?.execute([row])?;
+        self.connection()
             .prepare_cached(
                 "UPDATE records SET state = ?2, ended_at = ifnull(ended_at, ?3), terms = 0, source = NULL,
                      locator = NULL, speaker = NULL, further = 0, subject = NULL, content = NULL, metadata = NULL,
@@ -364,10 +374,7 @@ impl Writing<'_> {
                  WHERE id = ?1",
             )?
             .execute(params![row, State::Forgotten.code(), self.now.as_micros()])?;
-        erased.records.push(RecordId::new(version.record_id.clone()));
-        erased.in_force += u64::from(version.in_force);
-        erased.vectors += u64::from(with_vectors || coming);
-        erased.idempotency_keys += requests as u64;
+        self.drop_coming_vectors(doc_of(row))?;
         Ok(())
     }
 

@@ -82,6 +82,12 @@ impl Ledger {
         Ok(Ledger(connection))
     }
 
+    /// Whether the file agrees with itself.
+    pub(super) fn is_sound(&self) -> Result<bool> {
+        let told: String = self.0.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        Ok(told == "ok")
+    }
+
     pub(super) fn connection(&self) -> &Connection {
         &self.0
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 const WITNESS_BYTES: std::ops::RangeInclusive<i64> = 8..=400;
 
 /// Whether a version holds what an erased one must not.
-const HOLDS_ANYTHING: &str =
+pub(super) const HOLDS_ANYTHING: &str =
     "content IS NOT NULL OR source IS NOT NULL OR locator IS NOT NULL OR speaker IS NOT NULL
     OR subject IS NOT NULL OR metadata IS NOT NULL OR session IS NOT NULL OR write_reason IS NOT NULL
     OR read_trigger IS NOT NULL OR revision_path IS NOT NULL OR checksum IS NOT NULL OR vectors IS NOT NULL

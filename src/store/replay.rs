@@ -54,7 +54,7 @@ fn lacks_keys(connection: &Connection) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([KEYS_MISSING])?)
 }
 
-fn rekey(connection: &Connection, secret: &Secret) -> Result<()> {
+pub(super) fn rekey(connection: &Connection, secret: &Secret) -> Result<()> {
     let mut statement = connection.prepare(
         "SELECT r.memory, r.subject FROM records r JOIN memories m ON m.id = r.memory
          WHERE r.subject IS NOT NULL AND m.subject_key IS NOT NULL",

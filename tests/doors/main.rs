@@ -6,6 +6,7 @@ mod bench;
 mod bench_reports;
 mod contract;
 mod demo;
+mod doctor;
 mod door;
 mod files;
 mod forget;

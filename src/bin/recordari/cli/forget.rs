@@ -120,8 +120,9 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     if namespace.is_none()
         && let Selector::Memory(memory) = &selector
     {
-        // An id says where its memory lives.
-        namespace = session.memory.get(&session.principal, memory)?.map(|record| record.namespace);
+        // An id says where its memory lives; a damaged one is forgotten there all the same.
+        let found = session.memory.get(&session.principal, memory);
+        namespace = found.ok().flatten().map(|record| record.namespace);
     }
     let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
     // Who names a preview has seen what it is.

@@ -5,6 +5,7 @@ mod bench;
 mod completions;
 mod correct;
 mod demo;
+mod doctor;
 mod eval;
 mod export;
 mod filters;
@@ -154,6 +155,8 @@ enum Command {
     Reembed(reembed::Arguments),
     /// Check that the store agrees with itself
     Verify(verify::Arguments),
+    /// Mend what does not agree, as far as it can be mended
+    Doctor(doctor::Arguments),
     /// See how an answer or a write came about
     #[command(subcommand, after_help = "Example:\n  recordari trace list --limit 5")]
     Trace(trace::Command),
@@ -222,6 +225,7 @@ impl Cli {
             Command::Rebuild(arguments) => rebuild::run(common, arguments, out),
             Command::Reembed(arguments) => reembed::run(common, arguments, out),
             Command::Verify(arguments) => verify::run(common, arguments, out),
+            Command::Doctor(arguments) => doctor::run(common, arguments, out),
             Command::Trace(command) => trace::run(common, command, out),
             Command::Why(arguments) => why::run(common, arguments, out),
             Command::Reason(arguments) => reason::run(arguments, out),

@@ -38,12 +38,16 @@ impl Session {
     /// For commands that may embed; the model is loaded when it is needed.
     pub fn with_model(common: &Common, out: &Out) -> Result<Session, Failure> {
         let settings = Settings::of(common)?;
-        // A model that can't be used costs vectors, never a write; reembed makes up for it.
-        let model = Lazy::open(&settings.model).unwrap_or_else(|error| {
+        let model = Session::model_or_none(&settings, out);
+        Ok(Session::open(settings, model)?.told(out))
+    }
+
+    /// A model that can't be used costs vectors, never a write; reembed makes up for it.
+    fn model_or_none(settings: &Settings, out: &Out) -> Option<Arc<Lazy>> {
+        Lazy::open(&settings.model).unwrap_or_else(|error| {
             out.notice(format!("{error}; going on by keyword alone, see recordari model show"));
             None
-        });
-        Ok(Session::open(settings, model)?.told(out))
+        })
     }
 
     /// As [`Session::without_model`], for commands that only read.
@@ -56,6 +60,14 @@ impl Session {
     pub fn searching(common: &Common, out: &Out) -> Result<Session, Failure> {
         must_be_there(common)?;
         Session::with_model(common, out)
+    }
+
+    /// For mending: as [`Session::checking`], with the model, if it can be used.
+    pub fn mending(common: &Common, out: &Out) -> Result<Session, Failure> {
+        must_be_there(common)?;
+        let settings = Settings::of(common)?;
+        let model = Session::model_or_none(&settings, out);
+        Session::open(settings, model)
     }
 
     /// For a check: what opening found belongs to its answer and is not told beside it.

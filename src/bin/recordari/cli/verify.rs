@@ -18,15 +18,11 @@ pub struct Arguments {}
 
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let session = Session::checking(common)?;
-    let (told, repaired): (Vec<&String>, Vec<&String>) =
-        session.notices.iter().partition(|notice| notice.contains(NO_REPAIR));
-    for notice in told {
-        out.notice(notice);
-    }
+    let repaired = repaired(&session, out);
     let found = session.memory.verify()?;
     // The store did not agree with itself when this was asked.
     let findings: Vec<(&str, &str)> = repaired
-        .into_iter()
+        .iter()
         .map(|notice| ("opening", notice.as_str()))
         .chain(found.iter().map(|one| (one.check, one.detail.as_str())))
         .collect();
@@ -41,18 +37,31 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         for (check, detail) in &findings {
             out.line(format!("{check}: {}", shown(detail)))?;
         }
-        out.line(advice(&findings))?;
+        out.line(advice(findings.iter().map(|(check, _)| *check)))?;
     }
     Ok(u8::from(!findings.is_empty()))
 }
 
-fn advice(findings: &[(&str, &str)]) -> &'static str {
-    let all = |checks: &[&str]| findings.iter().all(|(check, _)| checks.contains(check));
+/// What opening the store had to repair. What else it tells is told.
+pub(super) fn repaired(session: &Session, out: &Out) -> Vec<String> {
+    let (told, repaired): (Vec<&String>, Vec<&String>) =
+        session.notices.iter().partition(|notice| notice.contains(NO_REPAIR));
+    told.into_iter().for_each(|notice| out.notice(notice));
+    repaired.into_iter().cloned().collect()
+}
+
+/// What to do about findings of these checks.
+pub(super) fn advice<'a>(checks: impl Iterator<Item = &'a str> + Clone) -> &'static str {
+    let all = |known: &[&str]| checks.clone().all(|check| known.contains(&check));
     if all(&["opening"]) {
         "Opening the store has seen to it: verify again."
-    } else if all(&["opening", "keyword", "vectors"]) {
-        "Only what is derived differs: run recordari rebuild, then verify again."
+    } else if all(&["opening", "keyword", "keys"]) {
+        "Only what is derived differs: run recordari doctor."
+    } else if all(&["opening", "keyword", "keys", "vectors"]) {
+        "Vectors differ: run recordari doctor with the model that made them, or recordari reembed with another."
+    } else if all(&["opening", "keyword", "keys", "vectors", "checksums"]) {
+        "Damaged records are never served; the others are. Restore a backup beside this store to have them again, or forget them by their ids: recordari forget --memory ID. For the rest run recordari doctor."
     } else {
-        "The store contradicts itself: keep a copy of its folder, and restore a backup."
+        "The store contradicts itself: keep a copy of its folder, run recordari doctor, and restore a backup if that does not help."
     }
 }

@@ -1,0 +1,97 @@
+//! Mending what contradicts itself, as far as the store knows what is right. What says something is never changed.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::TransactionBehavior;
+
+use super::ledger::{LEDGER_FILE, Ledger};
+use super::leftovers::HOLDS_ANYTHING;
+use super::models::ModelRow;
+use super::number::doc_of;
+use super::{Store, keys, lock, replay};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::simd::packed_len;
+
+impl Store {
+    /// Builds every index of the database anew: what one lacks is in its table.
+    pub fn reindex(&self) -> Result<()> {
+        Ok(lock(&self.writer).execute_batch("REINDEX")?)
+    }
+
+    /// Makes the keys by which records are found anew. Returns how many there are now.
+    pub fn rekey(&self) -> Result<u64> {
+        let mut writer = lock(&self.writer);
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        replay::rekey(&transaction, &self.secret)?;
+        let count: i64 = transaction.query_row("SELECT count(*) FROM record_keys", [], |row| row.get(0))?;
+        transaction.commit()?;
+        Ok(count as u64)
+    }
+
+    /// Erases again what a version holds that was forgotten, and the vectors of what is not in force. Returns how many
+    /// versions held any.
+    pub fn erase_again(&self, now: Timestamp) -> Result<u64> {
+        self.write(now, |writing| {
+            let connection = writing.connection();
+            let held: Vec<i64> = connection
+                .prepare(&format!("SELECT id FROM records WHERE state = 'forgotten' AND ({HOLDS_ANYTHING})"))?
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            for row in &held {
+                keys::take_all(connection, doc_of(*row))?;
+                writing.clear_version(*row)?;
+            }
+            let vectors = connection.execute(
+                "UPDATE records SET vectors = NULL
+                 WHERE vectors IS NOT NULL AND state NOT IN ('current', 'held')",
+                [],
+            )?;
+            let coming = connection.execute(
+                "DELETE FROM coming_vectors WHERE record IN
+                     (SELECT id FROM records WHERE state NOT IN ('current', 'held'))",
+                [],
+            )?;
+            Ok((held.len() + vectors + coming) as u64)
+        })
+    }
+
+    /// Takes away vectors that are not of the width of the model in use, to be made anew. Returns how many there were.
+    pub fn drop_odd_vectors(&self, model: &ModelRow, now: Timestamp) -> Result<u64> {
+        self.write(now, |writing| {
+            Ok(writing.connection().execute(
+                "UPDATE records SET vectors = NULL WHERE vectors IS NOT NULL AND length(vectors) % ?1 <> 0",
+                [packed_len(model.dims) as i64],
+            )? as u64)
+        })
+    }
+}
+
+/// Puts a ledger aside that can't be read, so that the next opening makes a new one of what the database knows. Returns
+/// where it is now; none when it is sound, or not there.
+///
+/// # Errors
+/// `Io` when it can't be renamed. A ledger that others write, or that the system refuses, is no damaged one.
+pub fn set_damaged_ledger_aside(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
+    let path = folder.join(LEDGER_FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let sound = Ledger::at(&path).and_then(|ledger| ledger.is_sound());
+    let is_damaged = match sound {
+        Ok(sound) => !sound,
+        Err(Error::Corrupt(_)) => true,
+        Err(error) => return Err(error),
+    };
+    if !is_damaged {
+        return Ok(None);
+    }
+    let aside = folder.join(format!("{LEDGER_FILE}.damaged-{}", now.as_micros()));
+    std::fs::rename(&path, &aside).map_err(Error::io(&path))?;
+    // Its journal belongs to it.
+    let journal = folder.join(format!("{LEDGER_FILE}-journal"));
+    match std::fs::remove_file(&journal) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&journal)(error)),
+        _ => Ok(Some(aside)),
+    }
+}
