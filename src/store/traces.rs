@@ -2,7 +2,7 @@
 //! time, may be lost in a crash, and hold ids and numbers, never text.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -21,6 +21,7 @@ const WAITING_MAX: usize = 256;
 
 /// The file of traces, and those that wait to be written.
 pub struct TraceStore {
+    folder: PathBuf,
     file: Mutex<File>,
     waiting: Mutex<Vec<NewTrace>>,
 }
@@ -66,29 +67,99 @@ pub struct TraceSummary {
 }
 
 impl TraceStore {
-    /// Opens the file, creating it when it is missing. One that is damaged is begun anew, since traces may
-    /// be lost but must not keep a store from being opened; the second value tells whether that was so.
+    /// Opens the file, creating it when it is missing. One that is damaged is begun anew, now or when that is met,
+    /// since traces may be lost but must not keep a store from being opened, nor a deletion from being finished; the
+    /// second value tells whether that was so now.
     pub fn open(folder: &Path) -> Result<(TraceStore, bool)> {
-        match TraceStore::try_open(folder) {
-            Err(Error::Corrupt(_)) => {
-                for name in [TRACES_FILE.to_owned(), format!("{TRACES_FILE}-journal")] {
-                    let path = folder.join(name);
-                    match std::fs::remove_file(&path) {
-                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                            return Err(Error::io(&path)(error));
-                        }
-                        _ => {}
-                    }
-                }
-                Ok((TraceStore::try_open(folder)?, true))
-            }
-            opened => Ok((opened?, false)),
-        }
+        let (file, is_new) = match File::open(folder) {
+            Err(error) if is_damage(&error) => (File::begin_anew(folder)?, true),
+            opened => (opened?, false),
+        };
+        Ok((
+            TraceStore { folder: folder.to_owned(), file: Mutex::new(file), waiting: Mutex::default() },
+            is_new,
+        ))
     }
 
-    fn try_open(folder: &Path) -> Result<TraceStore> {
+    /// Adds a trace. True when so many wait that they should be written.
+    pub fn add(&self, trace: NewTrace) -> bool {
+        let mut waiting = lock(&self.waiting);
+        waiting.push(trace);
+        waiting.len() >= WAITING_MAX
+    }
+
+    /// Writes what waits, but for what speaks of records that were forgotten meanwhile, by whichever
+    /// process; and drops what is older or more than is kept.
+    pub fn write(&self, store: &Store, keep_days: u32, keep_at_most: u32) -> Result<()> {
+        let mut file = lock(&self.file);
+        let mut batch = std::mem::take(&mut *lock(&self.waiting));
+        let Some(newest) = batch.iter().map(|trace| trace.at).max() else { return Ok(()) };
+        let last_tombstone = store.snapshot()?.last_tombstone()?;
+        if last_tombstone != file.last_tombstone {
+            let gone = forgotten(store, &batch)?;
+            batch.retain(|trace| !names(&trace.records, &gone));
+        }
+        let oldest = newest.plus_seconds(-i64::from(keep_days) * 86_400);
+        let inserted = insert(&mut file.connection, &batch, oldest, keep_at_most);
+        self.unless_damaged(&mut file, inserted)?;
+        // Whoever forgot something between the look and the commit did not find these traces.
+        if store.snapshot()?.last_tombstone()? != last_tombstone {
+            let gone: Vec<RecordId> = forgotten(store, &batch)?.into_iter().map(RecordId::new).collect();
+            let erased = erase(&mut file.connection, &gone);
+            self.unless_damaged(&mut file, erased)?;
+        }
+        file.last_tombstone = last_tombstone;
+        Ok(())
+    }
+
+    /// The trace with that id.
+    pub fn get(&self, trace_id: &str) -> Result<Option<TraceSummary>> {
+        let mut file = lock(&self.file);
+        let found = get(&file.connection, trace_id);
+        self.unless_damaged(&mut file, found)
+    }
+
+    /// The latest traces of one asker, newest first, at most `limit`.
+    pub fn latest(&self, asker: &str, limit: usize) -> Result<Vec<TraceSummary>> {
+        let mut file = lock(&self.file);
+        let found = latest(&file.connection, asker, limit);
+        self.unless_damaged(&mut file, found)
+    }
+
+    /// Drops every trace that speaks of one of these records, written or waiting; returns the records that each of
+    /// them spoke of, separated by spaces.
+    pub fn forget(&self, records: &[RecordId]) -> Result<Vec<String>> {
+        let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
+        // The file's lock first: nothing that waits may be on its way into it.
+        let mut file = lock(&self.file);
+        let mut dropped = Vec::new();
+        lock(&self.waiting).retain(|trace| {
+            let is_named = names(&trace.records, &gone);
+            dropped.extend(is_named.then(|| trace.records.clone()));
+            !is_named
+        });
+        let erased = erase(&mut file.connection, records);
+        dropped.extend(self.unless_damaged(&mut file, erased)?);
+        Ok(dropped)
+    }
+
+    /// What was done with the file; if that has shown it to be damaged it is begun anew, and there was nothing in it.
+    fn unless_damaged<T: Default>(&self, file: &mut File, done: Result<T>) -> Result<T> {
+        match done {
+            Err(error) if is_damage(&error) => {
+                *file = File::begin_anew(&self.folder)?;
+                Ok(T::default())
+            }
+            done => done,
+        }
+    }
+}
+
+impl File {
+    fn open(folder: &Path) -> Result<File> {
         let mut connection = connection::open(&folder.join(TRACES_FILE), Journal::Truncate)?;
-        // Losing the newest traces in a power cut is fine; waiting for the disk in every recall is not.
+        // Losing the newest traces in a power cut is fine, or all of them if it leaves the file torn; waiting for the
+        // disk in every recall is not.
         connection.pragma_update(None, "synchronous", "OFF")?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let format: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -111,90 +182,38 @@ impl TraceStore {
             found => return Err(Error::FormatTooNew { found, supported: FORMAT }),
         }
         transaction.commit()?;
-        let file = File { connection, last_tombstone: -1 };
-        Ok(TraceStore { file: Mutex::new(file), waiting: Mutex::default() })
+        Ok(File { connection, last_tombstone: -1 })
     }
 
-    /// Adds a trace. True when so many wait that they should be written.
-    pub fn add(&self, trace: NewTrace) -> bool {
-        let mut waiting = lock(&self.waiting);
-        waiting.push(trace);
-        waiting.len() >= WAITING_MAX
-    }
-
-    /// Writes what waits, but for what speaks of records that were forgotten meanwhile, by whichever
-    /// process; and drops what is older or more than is kept.
-    pub fn write(&self, store: &Store, keep_days: u32, keep_at_most: u32) -> Result<()> {
-        let mut file = lock(&self.file);
-        let mut batch = std::mem::take(&mut *lock(&self.waiting));
-        let Some(newest) = batch.iter().map(|trace| trace.at).max() else { return Ok(()) };
-        let last_tombstone = store.snapshot()?.last_tombstone()?;
-        if last_tombstone != file.last_tombstone {
-            let gone = forgotten(store, &batch)?;
-            batch.retain(|trace| !names(&trace.records, &gone));
-        }
-        let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO traces (trace_id, at, what, asker, records, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            for trace in &batch {
-                let NewTrace { trace_id, at, what, asker, records, body } = trace;
-                insert.execute(params![trace_id, at.as_micros(), what, asker, records, body])?;
+    fn begin_anew(folder: &Path) -> Result<File> {
+        for name in [TRACES_FILE.to_owned(), format!("{TRACES_FILE}-journal")] {
+            let path = folder.join(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(&path)(error));
+                }
+                _ => {}
             }
         }
-        let row = transaction.last_insert_rowid();
-        let oldest = newest.plus_seconds(-i64::from(keep_days) * 86_400);
-        transaction
-            .prepare_cached("DELETE FROM traces WHERE at < ?1 OR id <= ?2")?
-            .execute(params![oldest.as_micros(), row - i64::from(keep_at_most)])?;
-        transaction.commit()?;
-        // Whoever forgot something between the look and the commit did not find these traces.
-        if store.snapshot()?.last_tombstone()? != last_tombstone {
-            let gone: Vec<RecordId> = forgotten(store, &batch)?.into_iter().map(RecordId::new).collect();
-            erase(&mut file.connection, &gone)?;
-        }
-        file.last_tombstone = last_tombstone;
-        Ok(())
+        File::open(folder)
     }
+}
 
-    /// The trace with that id.
-    pub fn get(&self, trace_id: &str) -> Result<Option<TraceSummary>> {
-        let connection = &lock(&self.file).connection;
-        let mut statement = connection
-            .prepare_cached("SELECT trace_id, at, what, asker, body FROM traces WHERE trace_id = ?1")?;
-        let mut rows = statement.query([trace_id])?;
-        rows.next()?.map(summary).transpose()
-    }
-
-    /// The latest traces of one asker, newest first, at most `limit`.
-    pub fn latest(&self, asker: &str, limit: usize) -> Result<Vec<TraceSummary>> {
-        let connection = &lock(&self.file).connection;
-        let mut statement = connection.prepare_cached(
-            "SELECT trace_id, at, what, asker, body FROM traces WHERE asker = ?1 ORDER BY id DESC LIMIT ?2",
-        )?;
-        let mut rows = statement.query(params![asker, limit as i64])?;
-        let mut latest = Vec::new();
-        while let Some(row) = rows.next()? {
-            latest.push(summary(row)?);
-        }
-        Ok(latest)
-    }
-
-    /// Drops every trace that speaks of one of these records, written or waiting; returns the records that each of
-    /// them spoke of, separated by spaces.
-    pub fn forget(&self, records: &[RecordId]) -> Result<Vec<String>> {
-        let gone: HashSet<String> = records.iter().map(|record| record.as_str().to_owned()).collect();
-        // The file's lock first: nothing that waits may be on its way into it.
-        let mut file = lock(&self.file);
-        let mut dropped = Vec::new();
-        lock(&self.waiting).retain(|trace| {
-            let is_named = names(&trace.records, &gone);
-            dropped.extend(is_named.then(|| trace.records.clone()));
-            !is_named
-        });
-        dropped.extend(erase(&mut file.connection, records)?);
-        Ok(dropped)
+/// Whether an error says that the file is not as it was written; the system's refusals say nothing about it.
+fn is_damage(error: &Error) -> bool {
+    use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, NotADatabase, TypeMismatch, Unknown};
+    match error {
+        Error::Corrupt(_) => true,
+        Error::Database(source) => source.downcast_ref::<rusqlite::Error>().is_some_and(|source| {
+            match source.sqlite_error_code() {
+                // A table that is missing has no code of its own.
+                Some(DatabaseCorrupt | NotADatabase | Unknown | ConstraintViolation | TypeMismatch) => true,
+                Some(_) => false,
+                // A value is of another type than it was written with.
+                None => true,
+            }
+        }),
+        _ => false,
     }
 }
 
@@ -214,6 +233,31 @@ fn forgotten(store: &Store, traces: &[NewTrace]) -> Result<HashSet<String>> {
         }
     }
     Ok(gone)
+}
+
+/// Adds traces, and drops those from before an instant and more than are kept.
+fn insert(
+    connection: &mut Connection,
+    batch: &[NewTrace],
+    oldest: Timestamp,
+    keep_at_most: u32,
+) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    {
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO traces (trace_id, at, what, asker, records, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        for trace in batch {
+            let NewTrace { trace_id, at, what, asker, records, body } = trace;
+            insert.execute(params![trace_id, at.as_micros(), what, asker, records, body])?;
+        }
+    }
+    let row = transaction.last_insert_rowid();
+    transaction
+        .prepare_cached("DELETE FROM traces WHERE at < ?1 OR id <= ?2")?
+        .execute(params![oldest.as_micros(), row - i64::from(keep_at_most)])?;
+    transaction.commit()?;
+    Ok(())
 }
 
 fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<Vec<String>> {
@@ -237,6 +281,25 @@ fn erase(connection: &mut Connection, records: &[RecordId]) -> Result<Vec<String
     Ok(named.into_iter().map(|(_, records)| records).collect())
 }
 
+fn get(connection: &Connection, trace_id: &str) -> Result<Option<TraceSummary>> {
+    let mut statement = connection
+        .prepare_cached("SELECT trace_id, at, what, asker, body FROM traces WHERE trace_id = ?1")?;
+    let mut rows = statement.query([trace_id])?;
+    rows.next()?.map(summary).transpose()
+}
+
+fn latest(connection: &Connection, asker: &str, limit: usize) -> Result<Vec<TraceSummary>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT trace_id, at, what, asker, body FROM traces WHERE asker = ?1 ORDER BY id DESC LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![asker, limit as i64])?;
+    let mut latest = Vec::new();
+    while let Some(row) = rows.next()? {
+        latest.push(summary(row)?);
+    }
+    Ok(latest)
+}
+
 fn summary(row: &rusqlite::Row<'_>) -> Result<TraceSummary> {
     let body: String = row.get(4)?;
     Ok(TraceSummary {
@@ -250,4 +313,55 @@ fn summary(row: &rusqlite::Row<'_>) -> Result<TraceSummary> {
 
 fn corrupt() -> Error {
     Error::Corrupt("a trace is not as it was written".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(number: i64, records: &str) -> NewTrace {
+        NewTrace {
+            trace_id: format!("trc_{number}"),
+            at: Timestamp::from_micros(number).unwrap(),
+            what: "recall",
+            asker: "acme".to_owned(),
+            records: records.to_owned(),
+            body: "{}".to_owned(),
+        }
+    }
+
+    /// A loss of power can leave the file torn, which shows when it is read and not when it is opened: the deletion
+    /// failed, and with it every opening, which tries to end what was begun.
+    #[test]
+    fn damage_that_shows_later_than_at_opening_loses_the_traces_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = [RecordId::new("rec_a")];
+        let damage = |number: i32, connection: &Connection| match number {
+            0 => {
+                // All pages but the first.
+                let path = folder.path().join(TRACES_FILE);
+                let mut bytes = std::fs::read(&path).unwrap();
+                bytes[8192..].fill(0);
+                std::fs::write(path, bytes).unwrap();
+            }
+            1 => connection.execute_batch("DROP TABLE traces").unwrap(),
+            _ => connection.execute_batch("UPDATE traces SET body = 'half of'").unwrap(),
+        };
+        for number in 0..3 {
+            let (traces, _) = TraceStore::open(folder.path()).unwrap();
+            let written = [trace(1, "rec_a rec_b"), trace(2, "rec_b")];
+            insert(&mut lock(&traces.file).connection, &written, Timestamp::from_micros(0).unwrap(), 10)
+                .unwrap();
+            damage(number, &lock(&traces.file).connection);
+            drop(traces);
+            let (traces, _) = TraceStore::open(folder.path()).unwrap();
+            traces.forget(&gone).unwrap_or_else(|error| panic!("damage {number}: {error}"));
+            assert_eq!(traces.latest("acme", 10).unwrap(), [], "damage {number}");
+            let again = [trace(3, "rec_c")];
+            insert(&mut lock(&traces.file).connection, &again, Timestamp::from_micros(0).unwrap(), 10)
+                .unwrap();
+            assert_eq!(traces.latest("acme", 10).unwrap().len(), 1);
+            assert_eq!(traces.forget(&[RecordId::new("rec_c")]).unwrap(), ["rec_c"]);
+        }
+    }
 }
