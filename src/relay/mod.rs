@@ -19,7 +19,7 @@ use crate::change::{Change, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 use crate::index::keyword::{self, Condition, Entry, KeywordIndex, View, Writer};
 use crate::record::State;
-use crate::store::{Snapshot, Store, create_private_folder};
+use crate::store::{Snapshot, Store, create_private_folder, sync_folder};
 use crate::text::terms;
 use crate::trust::Sensitivity;
 
@@ -216,7 +216,7 @@ impl Relay {
         writer.purge()?;
         drop(writer);
         taken.replace_by(&beside)?;
-        std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
+        Relay::remove_beside(&beside)?;
         // Takes away the files of the old one.
         if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.folder))? {
             writer.purge()?;
@@ -242,7 +242,7 @@ impl Relay {
         match patiently(MOMENT, || Writer::open(&beside))? {
             Some(writer) => {
                 drop(writer);
-                std::fs::remove_dir_all(&beside).map_err(Error::io(&beside))?;
+                Relay::remove_beside(&beside)?;
                 Ok(true)
             }
             None => Ok(false),
@@ -252,6 +252,12 @@ impl Relay {
     /// How many of these namespaces have a graph.
     pub fn count_graphs(&self, namespaces: &[NamespaceId]) -> usize {
         namespaces.iter().filter(|namespace| self.graphs.version(**namespace).is_some()).count()
+    }
+
+    /// A loss of power may not bring it back.
+    fn remove_beside(beside: &Path) -> Result<()> {
+        std::fs::remove_dir_all(beside).map_err(Error::io(beside))?;
+        beside.parent().map_or(Ok(()), sync_folder)
     }
 
     /// Erases every graph, as when another model's vectors come into use. False when another process is writing

@@ -217,11 +217,30 @@ fn lost(folder: &Path) -> Error {
     ))
 }
 
-/// Makes a folder, and those above it that are missing, for nobody else to look into.
+/// Makes a folder, and those above it that are missing, for nobody else to look into. They are there after a loss of
+/// power too, which what is synced in them would not see to everywhere.
 pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.exists()).collect();
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(Error::io(folder))
+    builder.create(folder).map_err(Error::io(folder))?;
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
+}
+
+/// Makes durable which names a folder holds.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    // What is above a relative name is the empty one.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    #[cfg(unix)]
+    match std::fs::File::open(folder) {
+        Ok(opened) => opened.sync_all().map_err(Error::io(folder))?,
+        // Names can be made in a folder that may not be read.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+        Err(error) => return Err(Error::io(folder)(error)),
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }

@@ -308,17 +308,18 @@ fn wipe(folder: &Path) -> Result<()> {
     files.iter().try_for_each(|name| remove(&folder.join(name)))
 }
 
-/// Deletes every file of the library that the newest commit doesn't need: what a crash left behind.
+/// Deletes every file of the library that the newest commit doesn't need: what a crash left behind. A loss of power does
+/// not bring it back.
 ///
 /// The caller holds the writer lock and has nothing uncommitted.
 pub(super) fn sweep(folder: &Path, index: &Index) -> Result<()> {
     let _lock =
         index.directory().acquire_lock(&META_LOCK).map_err(|error| Error::Index(error.to_string()))?;
     let needed = index.load_metas()?.list_segment_files();
-    own_files(folder)?
-        .iter()
-        .filter(|name| !name.ends_with(".json") && !needed.contains(Path::new(name)))
-        .try_for_each(|name| remove(&folder.join(name)))
+    let mut left = own_files(folder)?;
+    left.retain(|name| !name.ends_with(".json") && !needed.contains(Path::new(name)));
+    left.iter().try_for_each(|name| remove(&folder.join(name)))?;
+    if left.is_empty() { Ok(()) } else { sync(folder) }
 }
 
 /// The files in `folder` that are named as the library names its files, locks excepted.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::change::NamespaceId;
 use crate::error::{Error, Result};
+use crate::store::sync_folder;
 
 #[cfg(feature = "graph")]
 pub use build::Tending;
@@ -66,6 +67,8 @@ impl Graphs {
             remove(&self.place(*namespace))?;
             remove(&self.part(*namespace))?;
         }
+        // A loss of power may not bring them back.
+        sync_folder(&self.folder)?;
         Ok(true)
     }
 
