@@ -5,12 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
-use recordari::index::keyword::KeywordIndex;
 use recordari::simd::pack;
 use recordari::text::terms;
+use tantivy::directory::{CompositeFile, FileSlice};
+use tantivy::schema::Field;
+use tantivy::termdict::TermDictionary;
+
+use crate::world::{World, someone};
 
 /// How many numbers of a vector are looked for, as they are kept.
 const VECTOR_NUMBERS: usize = 48;
+
+/// The field of the terms, and what stands before a term in its key.
+const TERMS_FIELD: u32 = 1;
+const PARTITION_BYTES: usize = 7;
+/// How every file of an index ends.
+const FOOTER_MAGIC: u32 = 1337;
 
 /// What is looked for.
 pub struct Canary {
@@ -68,19 +78,40 @@ impl Canary {
         seen
     }
 
-    /// How many terms of the index, those of removed documents included, are terms of the canary alone.
+    /// How many terms of indexes are terms of the canary alone: of every segment that lies there, whether an index
+    /// still knows of it or not.
     fn terms(&self, folder: &Path) -> usize {
-        let keyword = folder.join("derived").join("keyword");
-        if !keyword.exists() {
-            return 0;
-        }
         let wanted: Vec<String> = self.words.iter().flat_map(|word| terms(word)).collect();
-        let mut found = 0;
-        let view = KeywordIndex::open(&keyword).unwrap().index.view();
-        view.for_each_term(|_, term| found += usize::from(wanted.iter().any(|word| word.as_bytes() == term)))
-            .unwrap();
-        found
+        let is_wanted = |key: &Vec<u8>| {
+            let term = key.get(PARTITION_BYTES..).unwrap_or_default();
+            wanted.iter().any(|word| word.as_bytes() == term)
+        };
+        let segments =
+            files(folder).into_iter().filter(|file| file.extension().is_some_and(|end| end == "term"));
+        segments.flat_map(|file| keys_of(&file).unwrap_or_default()).filter(is_wanted).count()
     }
+}
+
+/// The keys of a segment, decoded; none if it is not whole.
+fn keys_of(segment: &Path) -> Option<Vec<Vec<u8>>> {
+    let bytes = std::fs::read(segment).ok()?;
+    let (rest, magic) = bytes.split_last_chunk::<4>()?;
+    let (rest, footer) = rest.split_last_chunk::<4>()?;
+    let body = &rest[..rest.len().checked_sub(u32::from_le_bytes(*footer) as usize)?];
+    if u32::from_le_bytes(*magic) != FOOTER_MAGIC {
+        return None;
+    }
+    let decode = || {
+        let fields = CompositeFile::open(&FileSlice::from(body.to_vec())).ok()?;
+        let dictionary = TermDictionary::open(fields.open_read(Field::from_field_id(TERMS_FIELD))?).ok()?;
+        let (mut stream, mut keys) = (dictionary.stream().ok()?, Vec::new());
+        while stream.advance() {
+            keys.push(stream.key().to_vec());
+        }
+        Some(keys)
+    };
+    // Torn files make the library panic.
+    std::panic::catch_unwind(decode).ok()?
 }
 
 /// A text as it is, in other cases, as UTF-16, as JSON, percent and hexadecimal escapes, and in base 64.
@@ -153,4 +184,20 @@ fn the_search_sees_every_form() {
     pack(&[0.0, 0.25, -0.5, 0.125, 0.5], &mut encoded);
     std::fs::write(folder.path().join("numbers"), encoded).unwrap();
     assert_eq!(canary.remains(folder.path())["vectors"], 1);
+}
+
+#[test]
+fn the_search_sees_segments_that_no_index_knows_of() {
+    let mut world = World::new();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, None, "met Quillfeather by the lake", "chat-1");
+    world.drain();
+    world.close();
+    let derived = world.path().join("derived");
+    let terms = || Canary::new(&["Quillfeather"]).remains(&derived).get("terms").copied();
+    assert_eq!(terms(), Some(1));
+    std::fs::rename(derived.join("keyword"), derived.join("keyword-new")).unwrap();
+    std::fs::remove_file(derived.join("keyword-new/meta.json")).unwrap();
+    assert_eq!(terms(), Some(1));
+    assert_eq!(Canary::new(&["Quillfeder"]).remains(&derived), [].into());
 }
