@@ -46,6 +46,10 @@ system-calls every="20":
 twin count="10000":
     RECORDARI_TWIN="$1" cargo test --locked --test promises no_question -- --nocapture
 
+# Loses power so many times in a recorded workday, each time with another state of the disk: `just power-loss 10000`
+power-loss count="1000":
+    RECORDARI_POWER_LOSSES="$1" cargo test --locked --test promises power_loss:: -- --nocapture
+
 # Benchmarks; arguments go to criterion: `just bench recall`
 bench *args:
     cargo bench --locked -- "$@"

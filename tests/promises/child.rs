@@ -16,7 +16,7 @@ use crate::world::{at, by, contents, correction, someone};
 
 const FOLDER: &str = "RECORDARI_TEST_FOLDER";
 /// What every line of the protocol begins with: the test harness prints lines of its own.
-const MARK: char = '\u{1}';
+pub const MARK: char = '\u{1}';
 
 /// A running second process; killed with it.
 pub struct Child {
@@ -122,7 +122,7 @@ fn act() {
     }
 }
 
-fn say(text: &str) {
+pub fn say(text: &str) {
     // One write, so that a line is whole or absent when the process is killed.
     let mut out = stdout().lock();
     out.write_all(format!("\n{MARK}{text}\n").as_bytes()).unwrap();
@@ -158,12 +158,16 @@ fn obey(memory: &Memory, words: &[&str]) {
             say("done");
         }
         ["work"] => work(memory),
+        #[cfg(target_os = "linux")]
+        ["workday", day, base] => {
+            crate::power_loss::workday::work(memory, day.parse().unwrap(), Path::new(base))
+        }
         ["write_until_killed", round] => write_until_killed(memory, round),
         other => panic!("unknown command {other:?}"),
     }
 }
 
-fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordari::Candidate {
+pub fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordari::Candidate {
     recordari::Candidate {
         subject: subject.map(str::to_owned),
         source: Some(recordari::Source::parse(source)),
@@ -225,7 +229,7 @@ fn work(memory: &Memory) {
 }
 
 /// Words with digits are found by their parts too, which others share.
-fn letter(number: u8) -> char {
+pub fn letter(number: u8) -> char {
     char::from(b'k' + number)
 }
 

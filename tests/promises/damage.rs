@@ -17,10 +17,15 @@ const DAMAGES: u64 = 160;
 /// Nothing that is asked of so small a store takes so long.
 const HANGS: Duration = Duration::from_secs(20);
 
-struct Numbers(u64);
+/// Numbers by chance, the same ones for the same seed.
+pub struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, most: usize) -> usize {
+    pub fn of(seed: u64) -> Numbers {
+        Numbers(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -146,7 +151,7 @@ fn whatever_is_damaged_nothing_wrong_is_served_and_what_is_derived_mends_itself(
         let seed = first + number;
         let folder = tempfile::tempdir().unwrap();
         copy(world.path(), folder.path());
-        let mut numbers = Numbers((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut numbers = Numbers::of(seed);
         let (file, how) = damage(folder.path(), &mut numbers);
         let what = format!("RECORDARI_SEED={seed}: {}: {how}", file.display());
         let is_derived = file.starts_with("derived") || file.starts_with("traces.db");

@@ -26,6 +26,8 @@ mod leases;
 mod neighbours_leave_no_mark;
 mod no_content_where_it_does_not_belong;
 mod nobody_promotes_themselves;
+#[cfg(target_os = "linux")]
+mod power_loss;
 mod probes;
 mod races;
 mod read_your_writes;

@@ -20,7 +20,7 @@ const PLACES: usize = 7;
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Whether strace is there and may trace.
-fn can_trace() -> bool {
+pub fn can_trace() -> bool {
     let traced =
         Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     traced.is_ok_and(|status| status.success())
