@@ -50,6 +50,10 @@ twin count="10000":
 power-loss count="1000":
     RECORDARI_POWER_LOSSES="$1" cargo test --locked --test promises power_loss:: -- --nocapture
 
+# Two processes do everything at once for so many seconds, and one is killed in the middle: `just soak 600`
+soak seconds="60":
+    RECORDARI_SOAK="$1" cargo test --locked --test promises soak:: -- --nocapture
+
 # Benchmarks; arguments go to criterion: `just bench recall`
 bench *args:
     cargo bench --locked -- "$@"

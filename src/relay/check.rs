@@ -5,16 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use super::Relay;
 use crate::change::{DocId, Seq};
 use crate::error::{Error, Result};
-use crate::index::keyword;
+use crate::index::keyword::{self, View};
 use crate::store::{Finding, Snapshot};
 use crate::text::terms;
 
 impl Relay {
     /// Everything in which the indexes differ from the store. What the keyword index has yet to apply is
-    /// no difference: it is taken from the store.
-    pub fn check(&self, snapshot: &Snapshot<'_>) -> Result<Vec<Finding>> {
+    /// no difference: it is taken from the store. The view must be no newer than the snapshot, so it is to be taken
+    /// first.
+    pub fn check(view: &View, snapshot: &Snapshot<'_>) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
-        let view = self.view();
         let indexed: BTreeSet<DocId> = view.documents()?.into_iter().map(DocId).collect();
         let (mut came, mut went) = (BTreeSet::new(), BTreeSet::new());
         for change in snapshot.changes_anywhere(Seq(view.watermark()), usize::MAX >> 1)? {

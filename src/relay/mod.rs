@@ -7,6 +7,7 @@
 mod check;
 mod graphs;
 mod leases;
+mod lock;
 mod partitions;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use graphs::Graphs;
 pub use graphs::Tending;
 pub use leases::Holder;
 use leases::Leases;
+use lock::lock;
 pub use partitions::{Area, Partitions};
 
 /// How many changes are applied between two commits: it bounds the memory of a rebuild.
@@ -195,6 +197,8 @@ impl Relay {
         if !self.drop_graphs()? {
             return Ok(Drained::Busy);
         }
+        // To the end: the lock of the writer is in the folder, which is taken away after it is given back.
+        let Some(_lock) = lock(&self.beside_lock(), PATIENCE)? else { return Ok(Drained::Busy) };
         let beside = self.beside();
         create_private_folder(&beside)?;
         let Some(mut writer) = patiently(PATIENCE, || Writer::open(&beside))? else {
@@ -232,6 +236,11 @@ impl Relay {
         self.folder.with_file_name("keyword-new")
     }
 
+    /// Who has it may make and take away that folder.
+    fn beside_lock(&self) -> PathBuf {
+        self.folder.with_file_name("keyword-new.lock")
+    }
+
     /// Takes away what an interrupted rebuild has left, which may hold what is to be forgotten. False when one is
     /// running.
     fn clear_beside(&self) -> Result<bool> {
@@ -239,6 +248,7 @@ impl Relay {
         if !beside.exists() {
             return Ok(true);
         }
+        let Some(_lock) = lock(&self.beside_lock(), MOMENT)? else { return Ok(false) };
         match patiently(MOMENT, || Writer::open(&beside))? {
             Some(writer) => {
                 drop(writer);

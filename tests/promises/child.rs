@@ -3,7 +3,7 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use recordari::{
 use crate::world::{at, by, contents, correction, someone};
 
 const FOLDER: &str = "RECORDARI_TEST_FOLDER";
+/// What it runs where nothing else is said.
+const ACT: &str = "child::act";
 /// What every line of the protocol begins with: the test harness prints lines of its own.
 pub const MARK: char = '\u{1}';
 
@@ -27,18 +29,23 @@ pub struct Child {
 
 impl Child {
     pub fn start(folder: &Path) -> Child {
-        Child::start_by(Command::new(env::current_exe().unwrap()), folder)
+        Child::start_as(ACT, folder)
+    }
+
+    /// One that does what another test of this binary says.
+    pub fn start_as(test: &str, folder: &Path) -> Child {
+        Child::start_by(Command::new(env::current_exe().unwrap()), test, folder)
     }
 
     /// The same under a tracer: a command that runs what is appended to it.
     pub fn start_under(mut tracer: Command, folder: &Path) -> Child {
         tracer.arg(env::current_exe().unwrap());
-        Child::start_by(tracer, folder)
+        Child::start_by(tracer, ACT, folder)
     }
 
-    fn start_by(mut command: Command, folder: &Path) -> Child {
+    fn start_by(mut command: Command, test: &str, folder: &Path) -> Child {
         let mut process = command
-            .args(["--exact", "child::act", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
             .env(FOLDER, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -102,7 +109,7 @@ pub fn writer() -> Principal {
 #[test]
 #[ignore = "run by other tests, as a process of its own"]
 fn act() {
-    let Some(folder) = env::var_os(FOLDER) else { return };
+    let Some(folder) = folder() else { return };
     let options = Options {
         embedder: Some(Arc::new(HashingEmbedder::new(256).unwrap())),
         clock: Arc::new(ManualClock::at(at("2026-03-01T10:00:00Z"))),
@@ -122,6 +129,12 @@ fn act() {
     }
 }
 
+/// The folder of the store, in a process that was started to work on it.
+pub fn folder() -> Option<PathBuf> {
+    env::var_os(FOLDER).map(PathBuf::from)
+}
+
+/// Says a line to who started this process.
 pub fn say(text: &str) {
     // One write, so that a line is whole or absent when the process is killed.
     let mut out = stdout().lock();
@@ -149,6 +162,14 @@ fn obey(memory: &Memory, words: &[&str]) {
         }
         ["recall", text] => say(&contents(&memory.recall(&mei, &by(Mode::Hybrid, text)).unwrap()).join("\t")),
         ["catch_up"] => say(&memory.catch_up(&mut |_, _| {}).unwrap().to_string()),
+        // Has the lock of the index from the first change on, and never lets go.
+        ["hold_the_index"] => {
+            let hold = &mut |_, _| {
+                say("holds");
+                std::thread::sleep(std::time::Duration::from_secs(600));
+            };
+            memory.catch_up(hold).unwrap();
+        }
         ["write", count, name] => {
             for number in 0..count.parse::<u32>().unwrap() {
                 let content = format!("{name} wrote entry {number}");

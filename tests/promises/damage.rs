@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use recordari::{ErrorKind, Memory, Mode, Options, Principal};
 
+use crate::numbers::Numbers;
 use crate::remains::files;
 use crate::world::{World, by, someone};
 
@@ -16,22 +17,6 @@ use crate::world::{World, by, someone};
 const DAMAGES: u64 = 160;
 /// Nothing that is asked of so small a store takes so long.
 const HANGS: Duration = Duration::from_secs(20);
-
-/// Numbers by chance, the same ones for the same seed.
-pub struct Numbers(u64);
-
-impl Numbers {
-    pub fn of(seed: u64) -> Numbers {
-        Numbers(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most.max(1) as u64) as usize
-    }
-}
 
 /// A store with some of everything, closed, and what it says by id of each version.
 fn whole() -> (World, Principal, BTreeMap<String, String>) {
@@ -151,7 +136,7 @@ fn whatever_is_damaged_nothing_wrong_is_served_and_what_is_derived_mends_itself(
         let seed = first + number;
         let folder = tempfile::tempdir().unwrap();
         copy(world.path(), folder.path());
-        let mut numbers = Numbers::of(seed);
+        let mut numbers = Numbers::new(seed);
         let (file, how) = damage(folder.path(), &mut numbers);
         let what = format!("RECORDARI_SEED={seed}: {}: {how}", file.display());
         let is_derived = file.starts_with("derived") || file.starts_with("traces.db");

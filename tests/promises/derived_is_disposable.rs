@@ -81,6 +81,32 @@ fn a_lock_that_somebody_holds_for_a_moment_is_waited_for() {
     world.assert_sound();
 }
 
+/// One took the folder away in which another had begun.
+#[test]
+fn rebuilds_at_the_same_time_get_in_nobodys_way() {
+    let world = aged_world();
+    let before = answers(&world);
+    let mei = writer();
+    let other = world.open_another();
+    let done: usize = std::thread::scope(|scope| {
+        let rebuild =
+            |memory: &recordari::Memory| (0..12).filter(|_| memory.rebuild(&mut |_, _| {}).unwrap()).count();
+        let threads =
+            [world.memory(), &other, world.memory()].map(|memory| scope.spawn(move || rebuild(memory)));
+        // Clearing up takes what an interrupted rebuild has left, and nothing of one that runs.
+        for number in 0..4 {
+            let written = world.say(&mei, None, &format!("passing remark {number}"), "chat");
+            world.forget_memory(&mei, &written.memory_id);
+        }
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(done > 0);
+    drop(other);
+    world.memory().resume_deletions().unwrap();
+    assert_eq!(answers(&world), before);
+    world.assert_sound();
+}
+
 #[test]
 fn the_derived_folder_holds_no_content_that_an_answer_needs() {
     let world = aged_world();

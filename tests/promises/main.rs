@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in helpers too")]
 
 mod child;
+mod numbers;
 mod remains;
 mod world;
 
@@ -33,6 +34,7 @@ mod races;
 mod read_your_writes;
 mod resolve_again;
 mod same_input_same_output;
+mod soak;
 #[cfg(target_os = "linux")]
 mod system_calls;
 

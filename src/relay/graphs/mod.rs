@@ -4,10 +4,11 @@
 #[cfg(feature = "graph")]
 mod build;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
+use super::lock::lock;
 use crate::change::NamespaceId;
 use crate::error::{Error, Result};
 use crate::store::sync_folder;
@@ -89,21 +90,7 @@ impl Graphs {
     /// Takes a lock of the folder, which ends with the file or the process; none when another has it for all of
     /// `patience`.
     fn lock(&self, name: &str, patience: Duration) -> Result<Option<File>> {
-        let path = self.folder.join(name);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(Error::io(&path))?;
-        let deadline = Instant::now() + patience;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-                Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
-            }
-        }
+        lock(&self.folder.join(name), patience)
     }
 }
 

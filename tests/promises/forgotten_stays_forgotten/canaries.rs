@@ -8,6 +8,7 @@ use recordari::{
     Query, Reach, Reason, RestoreFrom, Selector, Source, State, StateFilter, Written, restore,
 };
 
+use crate::numbers::Numbers;
 use crate::remains::Canary;
 use crate::world::{World, by, comparable, someone};
 
@@ -15,30 +16,18 @@ const CANARIES: usize = 200;
 /// How many questions are compared, unless `RECORDARI_TWIN` says another number.
 const QUESTIONS: usize = 1000;
 
-/// Numbers that look random and are the same in every run.
-struct Numbers(u64);
+fn of<'a, T>(numbers: &mut Numbers, all: &'a [T]) -> &'a T {
+    &all[numbers.below(all.len())]
+}
 
-impl Numbers {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most.max(1) as u64) as usize
-    }
+/// A word of sixteen letters that can be said and that nobody ever did.
+fn new_word(numbers: &mut Numbers) -> String {
+    let mut syllable = || [*of(numbers, b"bdfgklmnprstvz"), *of(numbers, b"aeiou")];
+    (0..8).flat_map(|_| syllable()).map(char::from).collect()
+}
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
-
-    /// A word of sixteen letters that can be said and that nobody ever did.
-    fn word(&mut self) -> String {
-        let mut syllable = || [*self.of(b"bdfgklmnprstvz"), *self.of(b"aeiou")];
-        (0..8).flat_map(|_| syllable()).map(char::from).collect()
-    }
-
-    fn han(&mut self) -> String {
-        (0..6).map(|_| char::from_u32(0x5000 + self.below(0x4000) as u32).unwrap()).collect()
-    }
+fn new_han(numbers: &mut Numbers) -> String {
+    (0..6).map(|_| char::from_u32(0x5000 + numbers.below(0x4000) as u32).unwrap()).collect()
 }
 
 /// A canary in a store: its words, each of which must be seen before and nowhere after, and how it came in.
@@ -65,7 +54,7 @@ const FORMS: [&str; 10] = [
 ];
 
 fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -> Planted {
-    let word = numbers.word();
+    let word = new_word(numbers);
     let subject = (number % 4 == 1).then(|| format!("habit {number}"));
     let source = format!("canary-{number}");
     let say = |content: &str| Candidate {
@@ -84,12 +73,12 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
             "{word} lives at 17 Harbour Lane, third floor, and is called on 0791-{number:05}"
         )))),
         "other scripts" => {
-            let han = numbers.han();
+            let han = new_han(numbers);
             words.push(han.clone());
             Some(commit(&say(&format!("每天早上{han}，{word} e\u{301}te\u{301} 🐟🦆"))))
         }
         "metadata" => {
-            let (tag, address, speaker) = (numbers.word(), numbers.word(), numbers.word());
+            let (tag, address, speaker) = (new_word(numbers), new_word(numbers), new_word(numbers));
             words.extend([tag.clone(), address.clone(), speaker.clone()]);
             let candidate = Candidate {
                 metadata: [("tags".to_owned(), MetaValue::Text(tag))].into(),
@@ -110,7 +99,7 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
         "revisions" => {
             let mut written = commit(&say(&format!("counts to {word}")));
             for _ in 0..7 {
-                let next = numbers.word();
+                let next = new_word(numbers);
                 let outcome = world.correct(who, &written, &format!("counts to {next}"), &source);
                 written = outcome.written().unwrap();
                 words.push(next);
@@ -118,7 +107,7 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
             Some(written)
         }
         "contradicted" => {
-            let next = numbers.word();
+            let next = new_word(numbers);
             let written = commit(&say(&format!("trusts {word}")));
             words.push(next.clone());
             world.correct(who, &written, &format!("trusts {next} and nobody else"), &source).written()
@@ -131,13 +120,13 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
         }
         "refused" => {
             let digits = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
-            let token: String = (0..36).map(|_| char::from(*numbers.of(digits))).collect();
+            let token: String = (0..36).map(|_| char::from(*of(numbers, digits))).collect();
             let outcome = world.remember(who, &say(&format!("the token of {word} is ghp_{token}")));
             assert_eq!(outcome, Outcome::Rejected(Reason::SecretDetected));
             None
         }
         _ => {
-            let summary = numbers.word();
+            let summary = new_word(numbers);
             let from = commit(&say(&format!("saw {word} on the stairs")));
             words.push(summary.clone());
             let derived = Candidate {
@@ -155,7 +144,7 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
 fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
     let world = World::new();
     let (mei, kitchen) = (someone("acme", "mei", None), someone("acme", "mei", Some("kitchen")));
-    let mut numbers = Numbers(0x00C0_FFEE);
+    let mut numbers = Numbers::new(0x00C0_FFEE);
     let mut planted = Vec::new();
     for number in 0..CANARIES {
         let who = if number % 5 == 4 { &kitchen } else { &mei };
@@ -224,16 +213,16 @@ fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
 fn live(with_canaries: bool) -> (World, Principal, Vec<String>) {
     let world = World::new();
     let (mei, kitchen) = (someone("acme", "mei", None), someone("acme", "mei", Some("kitchen")));
-    let (mut numbers, mut ordinary) = (Numbers(0xBEAD), Numbers(0xFEED));
+    let (mut numbers, mut ordinary) = (Numbers::new(0xBEAD), Numbers::new(0xFEED));
     let mut planted = Vec::new();
     let things = ["garden", "market", "train", "harbour", "orchestra", "bicycle", "kitchen", "letter"];
     let verbs = ["waters", "sells", "misses", "paints", "hears", "repairs", "cleans", "writes"];
     for number in 0..160 {
         let text = format!(
             "{} the {} near the {} at {number}",
-            ordinary.of(&verbs),
-            ordinary.of(&things),
-            ordinary.of(&things)
+            of(&mut ordinary, &verbs),
+            of(&mut ordinary, &things),
+            of(&mut ordinary, &things)
         );
         let candidate = Candidate {
             kind: if number % 7 == 0 { Kind::Episodic } else { Kind::Semantic },
@@ -275,19 +264,19 @@ fn live(with_canaries: bool) -> (World, Principal, Vec<String>) {
 /// filters, at other times, explained; lists and pages, histories and old states, counts.
 fn question(numbers: &mut Numbers, words: &[String], said: &[String]) -> (Query, Filter, StateFilter) {
     let text = match numbers.below(6) {
-        0 => numbers.of(words).clone(),
-        1 => format!("{} {}", numbers.of(words), numbers.of(said)),
-        2 => numbers.of(said).clone(),
+        0 => of(numbers, words).clone(),
+        1 => format!("{} {}", of(numbers, words), of(numbers, said)),
+        2 => of(numbers, said).clone(),
         3 => {
-            let text = numbers.of(said);
+            let text = of(numbers, said);
             text.split(' ').filter(|_| numbers.below(3) > 0).collect::<Vec<_>>().join(" ")
         }
         4 => {
-            let word = numbers.of(words);
+            let word = of(numbers, words);
             word.chars().take(2 + numbers.below(12)).collect()
         }
         _ => {
-            let mut letters: Vec<char> = numbers.of(said).chars().collect();
+            let mut letters: Vec<char> = of(numbers, said).chars().collect();
             let (a, b) = (numbers.below(letters.len()), numbers.below(letters.len()));
             letters.swap(a, b);
             letters.into_iter().collect()
@@ -296,7 +285,7 @@ fn question(numbers: &mut Numbers, words: &[String], said: &[String]) -> (Query,
     let filter = match numbers.below(8) {
         0 => Filter::Source(format!("canary-{}", numbers.below(160))),
         1 => Filter::Source(format!("diary-{}", numbers.below(11))),
-        2 => Filter::Contains(numbers.of(words).chars().take(4).collect()),
+        2 => Filter::Contains(of(numbers, words).chars().take(4).collect()),
         3 => Filter::SubjectPrefix(if numbers.below(2) == 0 { "habit" } else { "theme" }.to_owned()),
         4 => Filter::Not(Box::new(Filter::Kind(Kind::Episodic))),
         _ => Filter::All(Vec::new()),
@@ -305,7 +294,7 @@ fn question(numbers: &mut Numbers, words: &[String], said: &[String]) -> (Query,
         0 => StateFilter::Only(State::ALL.to_vec()),
         _ => StateFilter::Current,
     };
-    let mode = *numbers.of(Mode::ALL);
+    let mode = *of(numbers, Mode::ALL);
     let query = Query {
         filter: filter.clone(),
         explain: numbers.below(2) == 0,
@@ -334,7 +323,7 @@ fn no_question_tells_a_store_that_forgot_from_one_that_never_knew() {
     assert_eq!((only(0, 1), only(1, 0)), (Vec::new(), Vec::new()));
     let said: Vec<String> = there[0].keys().cloned().collect();
     let started = std::time::Instant::now();
-    let mut numbers = Numbers(0xD15C0);
+    let mut numbers = Numbers::new(0xD15C0);
     let mut hits = 0;
     for number in 0..questions {
         if number == questions / 2 {
@@ -349,7 +338,7 @@ fn no_question_tells_a_store_that_forgot_from_one_that_never_knew() {
         let limit = 1 + numbers.below(30);
         let pages = stores.map(|world| pages(world, &mei, &filter, &states, limit));
         assert_eq!(pages[0], pages[1], "list {number}: {filter:?}");
-        let text = numbers.of(&said);
+        let text = of(&mut numbers, &said);
         let at = world_time(&mut numbers);
         let told = [0, 1].map(|one| about(stores[one], &mei, &there[one][text], at));
         assert_eq!(told[0], told[1], "{text}");

@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::recording::{Inode, ROOT, Recording, Step};
-use crate::damage::Numbers;
+use crate::numbers::Numbers;
 
 const SECTOR: usize = 512;
 
@@ -26,7 +26,7 @@ impl Disk {
     /// All that happened, as if nothing had failed.
     pub fn whole(recording: &Recording) -> Disk {
         let all: Vec<usize> = vec![usize::MAX; recording.paths.len()];
-        Disk::of(recording, recording.steps.len(), &all, &mut Numbers::of(0))
+        Disk::of(recording, recording.steps.len(), &all, &mut Numbers::new(0))
     }
 
     /// One of the states that are possible when the power fails before a step. Syncs of what `is_ignored` names count for

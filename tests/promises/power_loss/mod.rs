@@ -19,7 +19,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use crate::child::Child;
-use crate::damage::Numbers;
+use crate::numbers::Numbers;
 use crate::remains::files;
 use crate::system_calls::can_trace;
 use disk::{Disk, is_shared_memory};
@@ -117,7 +117,7 @@ fn lose_power(
     is_ignored: Ignored<'_>,
     seen: &Mutex<HashSet<u64>>,
 ) -> Option<Result<(), String>> {
-    let mut numbers = Numbers::of(seed);
+    let mut numbers = Numbers::new(seed);
     let cut = moment(recording, &mut numbers);
     let disk = Disk::after_loss(recording, cut, is_ignored, &mut numbers);
     let expected = Expected::before(recording, cut);
