@@ -54,6 +54,10 @@ power-loss count="1000":
 soak seconds="60":
     RECORDARI_SOAK="$1" cargo test --locked --test promises soak:: -- --nocapture
 
+# Gives so many odd inputs to everything that reads from outside: `just fuzz 2000000`
+fuzz inputs="200000":
+    RECORDARI_FUZZ="$1" cargo test --locked --test fuzz -- --nocapture
+
 # Benchmarks; arguments go to criterion: `just bench recall`
 bench *args:
     cargo bench --locked -- "$@"

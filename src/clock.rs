@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::error::{Error, Result};
 
+/// What an instant must be.
+const YEARS: &str = "must lie in the years -9999 to 9999";
+
 /// An instant: microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -17,7 +20,7 @@ impl Timestamp {
     pub fn from_micros(micros: i64) -> Result<Timestamp> {
         jiff::Timestamp::from_microsecond(micros)
             .map(|_| Timestamp(micros))
-            .map_err(|_| Error::invalid("time", "must lie in the years -9999 to 9999"))
+            .map_err(|_| Error::invalid("time", YEARS))
     }
 
     /// Microseconds since the epoch.
@@ -32,7 +35,9 @@ impl Timestamp {
     /// `Invalid`, naming `field`; a time without an offset is refused, never guessed.
     pub fn parse(field: &'static str, text: &str) -> Result<Timestamp> {
         if let Ok(at) = text.parse::<jiff::Timestamp>() {
-            return Ok(Timestamp(at.as_microsecond()));
+            // The library reads fractions of the last second, and writes none of them.
+            let read = Timestamp::from_micros(at.as_microsecond());
+            return read.map_err(|_| Error::invalid(field, YEARS));
         }
         let naive = text.parse::<jiff::civil::DateTime>().is_ok();
         let must = if naive {
@@ -45,8 +50,8 @@ impl Timestamp {
 
     /// The instant that many seconds later, or the last one there is.
     pub fn plus_seconds(self, seconds: i64) -> Timestamp {
-        let latest = jiff::Timestamp::MAX.as_microsecond();
-        let earliest = jiff::Timestamp::MIN.as_microsecond();
+        let latest = jiff::Timestamp::MAX.as_second() * 1_000_000;
+        let earliest = jiff::Timestamp::MIN.as_second() * 1_000_000;
         Timestamp(self.0.saturating_add(seconds.saturating_mul(1_000_000)).clamp(earliest, latest))
     }
 
@@ -136,5 +141,15 @@ mod tests {
     fn far_times_saturate() {
         let far = Timestamp::parse("t", "9999-01-01T00:00:00Z").unwrap();
         assert!(far.plus_seconds(i64::MAX) >= far);
+    }
+
+    #[test]
+    fn every_instant_reads_back_as_it_prints() {
+        let some = Timestamp::parse("t", "2025-03-01T10:00Z").unwrap();
+        for at in [some, some.plus_seconds(i64::MAX), some.plus_seconds(i64::MIN)] {
+            assert_eq!(Timestamp::parse("t", &at.to_string()).unwrap(), at, "{at}");
+        }
+        // Such a one printed as "out of range".
+        assert!(Timestamp::parse("t", "9999-12-30T22:00:00.5Z").is_err());
     }
 }

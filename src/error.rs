@@ -104,6 +104,15 @@ impl Error {
         Error::Invalid { field, must: must.into() }
     }
 
+    /// A name that was read where none of this name may be, in quotes: its beginning, whoever wrote it knows the rest.
+    pub(crate) fn quoted(name: &str) -> String {
+        const CHARACTERS: usize = 60;
+        match name.char_indices().nth(CHARACTERS) {
+            Some((end, _)) => format!("{:?}…", &name[..end]),
+            None => format!("{name:?}"),
+        }
+    }
+
     /// Wraps what the operating system said about `path`.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
         move |source| Error::Io { path: path.to_owned(), source }

@@ -48,7 +48,7 @@ pub fn candidate_from_json(value: &Value) -> Result<Candidate> {
     if let Some(unknown) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
         return Err(Error::invalid(
             "candidate",
-            format!("must not have the field {unknown:?}; it has {}", FIELDS.join(", ")),
+            format!("must not have the field {}; it has {}", Error::quoted(unknown), FIELDS.join(", ")),
         ));
     }
     let fields = Fields(object);
@@ -204,7 +204,7 @@ pub fn meta_value_from_json(key: &str, value: &Value) -> Result<MetaValue> {
     let flat = || {
         Error::invalid(
             "metadata",
-            format!("{key:?} must be null, true, false, a number, text or a list of texts"),
+            format!("{} must be null, true, false, a number, text or a list of texts", Error::quoted(key)),
         )
     };
     Ok(match value {
@@ -283,7 +283,7 @@ fn inner<'v>(field: &'static str, value: &'v Value, known: &[&str]) -> Result<Fi
     match object.keys().find(|key| !known.contains(&key.as_str())) {
         Some(unknown) => Err(Error::invalid(
             field,
-            format!("must not have the field {unknown:?}; it has {}", known.join(", ")),
+            format!("must not have the field {}; it has {}", Error::quoted(unknown), known.join(", ")),
         )),
         None => Ok(Fields(object)),
     }
@@ -344,6 +344,17 @@ mod tests {
         assert_eq!(candidate_from_json(&candidate_to_json(&candidate)).unwrap(), candidate);
     }
 
+    /// They once came back as their neighbours.
+    #[test]
+    fn numbers_read_back_to_the_last_bit() {
+        for text in ["-1.5e300", "0.218446744073709551615", "1e-7", "5e-324", "9007199254740993"] {
+            let read = |text: &str| metadata_from_json(&serde_json::from_str(text).unwrap()).unwrap();
+            let metadata = read(&format!(r#"{{"n":{text}}}"#));
+            assert_eq!(metadata["n"], MetaValue::Number(text.parse().unwrap()), "{text}");
+            assert_eq!(read(&metadata_to_json(&metadata).to_string()), metadata, "{text}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_named() {
         let refused =
@@ -354,6 +365,14 @@ mod tests {
         assert!(refused(r#"{"content":"x","kind":"fact"}"#).contains("semantic, episodic, procedural"));
         assert!(refused(r#"{"kind":"semantic"}"#).contains("content"));
         assert!(refused("[]").contains("object"));
+        let long = "k".repeat(5000);
+        for text in [
+            format!(r#"{{"content":"x","{long}":1}}"#),
+            format!(r#"{{"content":"x","metadata":{{"{long}":{{}}}}}}"#),
+        ] {
+            let message = refused(&text);
+            assert!(message.contains("kkk\"…") && message.len() < 600, "{message}");
+        }
     }
 
     #[test]

@@ -4,6 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::text::clip;
+
+/// How much of a line is shown when something is wrong with it.
+const LINE_CHARACTERS: usize = 200;
 
 /// The defaults, with a comment on each.
 pub const DEFAULT_TOML: &str = include_str!("policy.toml");
@@ -106,13 +110,11 @@ impl Policy {
     /// `Policy`, with the line and what is wrong there, for anything unknown, missing or out of range.
     pub fn parse(text: &str) -> Result<Policy> {
         // Once alone, so that a syntax error is reported with the file's own line.
-        let changes: toml::Table =
-            text.parse().map_err(|error: toml::de::Error| Error::Policy(error.to_string()))?;
+        let changes: toml::Table = text.parse().map_err(wrong)?;
         let mut merged: toml::Table =
             DEFAULT_TOML.parse().expect("the defaults are valid TOML; a test holds that");
         overlay(&mut merged, changes);
-        let policy: Policy =
-            merged.try_into().map_err(|error: toml::de::Error| Error::Policy(error.to_string()))?;
+        let policy: Policy = merged.try_into().map_err(wrong)?;
         policy.check()?;
         Ok(policy)
     }
@@ -192,6 +194,13 @@ impl Policy {
     }
 }
 
+/// What is wrong with the file. It shows the line, of which the beginning is enough.
+fn wrong(error: toml::de::Error) -> Error {
+    let shown = error.to_string();
+    let lines: Vec<_> = shown.lines().map(|line| clip(line, LINE_CHARACTERS)).collect();
+    Error::Policy(lines.join("\n"))
+}
+
 fn fraction(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }
@@ -235,6 +244,8 @@ mod tests {
         assert!(refused("[gates]\nminimum_confidence = 7").contains("gates.minimum_confidence"));
         assert!(refused("[recall.weights]\nsemantic = 0.9").contains("sum to 1"));
         assert!(refused("[recall]\nlimit = \"many\"").contains("limit"));
+        let long = format!("[gates]\n{} = 1", "k".repeat(50_000));
+        assert!(refused(&long).contains("kkk…") && refused(&long).len() < 1500, "{}", refused(&long));
         assert!(refused("[recall]\ngraph_from = 7").contains("recall.graph_from must be 0, or"));
         assert!(refused("[recall]\ngraph_breadth = 15").contains("recall.graph_breadth must lie between"));
     }

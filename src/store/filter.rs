@@ -269,9 +269,10 @@ impl Sql {
             Filter::Kind(kind) => self.compare("r.kind = ", kind.code().to_owned()),
             Filter::Form(form) => self.compare("r.form = ", form.code().to_owned()),
             Filter::SubjectPrefix(prefix) => {
-                self.push_str("ifnull(substr(r.subject, 1, ");
-                self.bind(prefix.chars().count() as i64);
-                self.compare(") = ", prefix.clone());
+                // By bytes: of a text SQLite takes what stands before a zero byte.
+                self.push_str("ifnull(substr(CAST(r.subject AS BLOB), 1, ");
+                self.bind(prefix.len() as i64);
+                self.compare(") = ", prefix.as_bytes().to_vec());
                 self.push_str(", 0)");
             }
             Filter::Source(source) => {

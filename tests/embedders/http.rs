@@ -183,7 +183,7 @@ fn an_answer_that_is_none_is_refused() {
         assert!(failure(stub.options()).contains("not the JSON of an embeddings endpoint"));
     }
     let stub =
-        Stub::start(|_| ok(json!({ "data": [{ "index": 0, "embedding": vec![1e39; 64] }] }).to_string()));
+        Stub::start(|_| ok(json!({ "data": [{ "index": 0, "embedding": vec![0.0; 64] }] }).to_string()));
     assert!(failure(stub.options()).contains("no direction"));
 }
 

@@ -10,6 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::unusable;
 use crate::error::{Error, Result};
 
 /// Settings and tensors that a file may have; a network of fifty layers has some 800.
@@ -144,7 +145,7 @@ impl Gguf {
 
 /// An error that says what is wrong with the file.
 pub(super) fn bad(what: impl std::fmt::Display) -> Error {
-    Error::Embed(format!("the GGUF file is not usable: {what}"))
+    unusable("the GGUF file", what)
 }
 
 /// A tensor as the file describes it, before anything is known to be true.

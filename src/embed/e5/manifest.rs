@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::{MANIFEST_FILE, unusable};
 use crate::embed::Calibration;
 use crate::error::{Error, Result};
 
@@ -61,7 +62,7 @@ impl Manifest {
 }
 
 fn bad(what: impl std::fmt::Display) -> Error {
-    Error::Embed(format!("MANIFEST.toml is not usable: {what}"))
+    unusable(MANIFEST_FILE, what)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::windows::{MAX_PASSAGE_BYTES, MAX_QUERY_BYTES, OVERLAP_TOKENS, beginni
 use super::{Embedder, ModelInfo};
 use crate::error::{Error, Result};
 use crate::simd::Level;
+use crate::text::clip;
 use manifest::Manifest;
 use tokenizer::Tokenizer;
 use weights::Weights;
@@ -45,6 +46,9 @@ static EMBEDDED_MANIFEST: &str = include_str!(embedded!("MANIFEST.toml"));
 static EMBEDDED_WEIGHTS: &[u8] = include_bytes!(embedded!("model.gguf"));
 #[cfg(feature = "embedded-model")]
 static EMBEDDED_TOKENIZER: &[u8] = include_bytes!(embedded!("tokenizer.json"));
+
+/// How much is said of what is wrong with a file.
+const REASON_CHARACTERS: usize = 400;
 
 /// Tokens of a prefix, which take room from every window.
 const MAX_PREFIX_TOKENS: usize = 32;
@@ -273,6 +277,11 @@ fn mismatch(manifest: String, weights: usize) -> Error {
     Error::Embed(format!(
         "the files do not belong together: {manifest} are wanted, {WEIGHTS_FILE} has {weights}"
     ))
+}
+
+/// An error that says what is wrong with a file. It may quote the file, so it is cut short.
+fn unusable(file: &str, what: impl std::fmt::Display) -> Error {
+    Error::Embed(format!("{file} is not usable: {}", clip(&what.to_string(), REASON_CHARACTERS)))
 }
 
 /// The BLAKE3 digests of the two large files, in hexadecimal digits.

@@ -75,7 +75,7 @@ mod tests {
         assert!(fails(&one("[1,2]"), 2, None).contains("1 vectors of 2 texts"));
         assert!(fails(&one("[1,2]"), 1, Some(3)).contains("2 dimensions instead of 3"));
         assert!(fails(&one("[]"), 1, None).contains("0 dimensions"));
-        assert!(fails(&one("[1e39,1]"), 1, None).contains("no direction"));
+        assert!(fails(&one("[1e39,1]"), 1, None).contains("not the JSON"));
         assert!(fails(&one("[0,0]"), 1, None).contains("no direction"));
         let pair =
             |a: &str, b: &str| format!(r#"{{"data":[{{{a}"embedding":[1,0]}},{{{b}"embedding":[0,1]}}]}}"#);

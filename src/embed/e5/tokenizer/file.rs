@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::Tokenizer;
 use super::normalise::{Normaliser, Step};
 use super::vocabulary::Vocabulary;
+use crate::embed::e5::{TOKENIZER_FILE, unusable};
 use crate::error::{Error, Result};
 
 /// What stands for a space in the vocabulary.
@@ -107,7 +108,7 @@ pub(super) fn read(json: &[u8]) -> Result<Tokenizer> {
 }
 
 fn bad(what: impl std::fmt::Display) -> Error {
-    Error::Embed(format!("tokenizer.json is not usable: {what}"))
+    unusable(TOKENIZER_FILE, what)
 }
 
 /// Flattens the normaliser of the file into steps.

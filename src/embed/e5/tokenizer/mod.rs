@@ -119,6 +119,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_said_in_few_words() {
+        let long = SMALL.replace("\"NFKC\"", &format!("\"{}\"", "N".repeat(50_000)));
+        let error = Tokenizer::from_json(long.as_bytes()).err().unwrap().to_string();
+        assert!(error.contains("NNN") && error.len() < 1000, "{error}");
+    }
+
+    #[test]
     fn a_cut_file_is_an_error() {
         for length in 0..SMALL.len() {
             assert!(Tokenizer::from_json(&SMALL.as_bytes()[..length]).is_err());
