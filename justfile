@@ -42,6 +42,14 @@ damage count="2000":
 system-calls every="20":
     RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture
 
+# Plants so many canaries in every form, forgets them, and looks for them; and breaks the clean-up in thirteen ways: `just probe 2000`
+probe canaries="200":
+    RECORDARI_CANARIES="$1" cargo test --locked --test promises -- canaries probes:: --nocapture
+
+# So many random histories against a model, with crashes, backups and restores: `just model 2000`
+model cases="200":
+    RECORDARI_MODEL_CASES="$1" cargo test --locked --test promises any_history -- --nocapture
+
 # Asks a store that forgot and one that never knew so many questions: `just twin 100000`
 twin count="10000":
     RECORDARI_TWIN="$1" cargo test --locked --test promises no_question -- --nocapture

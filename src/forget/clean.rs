@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::receipt::{Receipt, left_to_json};
 use super::{Forgotten, Left, Sources};
 use crate::change::{DocId, Seq};
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::keyword::View;
 use crate::namespace::Namespace;
@@ -89,6 +90,7 @@ pub(super) fn clean(sources: Sources<'_>, upto: Seq, traces: &[String]) -> Resul
     };
     let mut left = derived(sources);
     let is_derived_clean = left.is_empty();
+    let cleaned_at = sources.clock.now();
     if !sources.store.truncate_journal(JOURNAL_PATIENCE)? {
         left.push((Reason::CheckpointBusy, String::new()));
     }
@@ -103,22 +105,23 @@ pub(super) fn clean(sources: Sources<'_>, upto: Seq, traces: &[String]) -> Resul
         left.push((Reason::NotVerified, failed.told()));
     }
     let is_completed = left.is_empty();
-    let noted = sources.store.write(sources.now, |writing| {
+    let now = sources.clock.now();
+    let noted = sources.store.write(now, |writing| {
         for (number, (job, graphs)) in open.iter().enumerate() {
             let mut body = job.body.clone();
-            let mut step = |name: &str| body["steps"][name] = json!(sources.now.to_string());
+            let mut step = |name: &str, at: Timestamp| body["steps"][name] = json!(at.to_string());
             if is_derived_clean {
-                step("derived_cleanup");
+                step("derived_cleanup", cleaned_at);
             }
             if is_completed {
-                step("verified");
-                step("completed");
+                step("verified", now);
+                step("completed", now);
             }
             count_places(&mut body["places"], job, is_derived_clean, *graphs, traces);
             if let Some(looked) = looked.get(number) {
-                body["probe"] = looked.to_json(sources);
+                body["probe"] = looked.to_json(now);
             }
-            body["tried_at"] = json!(sources.now.to_string());
+            body["tried_at"] = json!(now.to_string());
             body["left"] = left_to_json(&left);
             writing.note_job(&job.receipt_id, is_completed, &body)?;
         }
@@ -192,9 +195,9 @@ impl Looked {
         }
     }
 
-    fn to_json(&self, sources: Sources<'_>) -> Value {
+    fn to_json(&self, at: Timestamp) -> Value {
         json!({
-            "at": sources.now.to_string(),
+            "at": at.to_string(),
             "looked_for": self.records,
             "found": self.in_store + self.in_index,
             "control": match self.control {

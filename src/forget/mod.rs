@@ -6,7 +6,7 @@ mod forms;
 mod probe;
 mod receipt;
 
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
 use crate::gate::secrets;
 use crate::namespace::{Namespace, Principal};
@@ -36,8 +36,10 @@ pub struct Sources<'a> {
     pub relay: &'a Relay,
     /// The traces.
     pub traces: &'a TraceStore,
-    /// The present instant.
+    /// The instant of the request.
     pub now: Timestamp,
+    /// Tells when each step of the clean-up was done.
+    pub clock: &'a dyn Clock,
     /// After how many minutes a clean-up that has not ended is overdue.
     pub deadline_minutes: u32,
 }

@@ -81,6 +81,7 @@ impl Inner {
             relay: &self.relay,
             traces: &self.traces,
             now: self.clock.now(),
+            clock: &*self.clock,
             deadline_minutes: self.policy.forget.deadline_minutes,
         }
     }

@@ -12,6 +12,7 @@ use crate::numbers::Numbers;
 use crate::remains::Canary;
 use crate::world::{World, by, comparable, someone};
 
+/// How many canaries are planted, unless `RECORDARI_CANARIES` says another number.
 const CANARIES: usize = 200;
 /// How many questions are compared, unless `RECORDARI_TWIN` says another number.
 const QUESTIONS: usize = 1000;
@@ -142,11 +143,13 @@ fn plant(world: &World, who: &Principal, number: usize, numbers: &mut Numbers) -
 
 #[test]
 fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
+    let canaries =
+        std::env::var("RECORDARI_CANARIES").ok().map_or(CANARIES, |number| number.parse().unwrap());
     let world = World::new();
     let (mei, kitchen) = (someone("acme", "mei", None), someone("acme", "mei", Some("kitchen")));
     let mut numbers = Numbers::new(0x00C0_FFEE);
     let mut planted = Vec::new();
-    for number in 0..CANARIES {
+    for number in 0..canaries {
         let who = if number % 5 == 4 { &kitchen } else { &mei };
         world.say(&mei, None, &format!("ordinary note {number} about the garden"), "diary");
         planted.push(plant(&world, who, number, &mut numbers));
@@ -171,7 +174,7 @@ fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
     }
     let classes = canary.remains(world.path());
     let in_database = |name: &str| name.starts_with("recordari.db");
-    assert!(classes.keys().any(|name| in_database(name)) && classes["terms"] > CANARIES, "{classes:?}");
+    assert!(classes.keys().any(|name| in_database(name)) && classes["terms"] > canaries, "{classes:?}");
     let in_backup = canary.remains(&backup);
     assert!(in_backup.keys().any(|name| in_database(name)), "{in_backup:?}");
 
@@ -191,10 +194,15 @@ fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
 
     assert_eq!(canary.remains(world.path()), [].into());
     let texts: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let probed = world.memory().probe(&mei, &texts, &[], &mut |_, _| {}).unwrap();
-    assert!(!probed.is_found() && !probed.is_blind(), "{probed:?}");
-    assert!(!probed.control.is_empty());
-    assert_eq!(world.listed(&mei).len(), CANARIES, "the ordinary notes are there");
+    // A probe is asked for some hundred texts at most.
+    for texts in texts.chunks(300) {
+        let probed = world.memory().probe(&mei, texts, &[], &mut |_, _| {}).unwrap();
+        assert!(!probed.is_found() && !probed.is_blind(), "{probed:?}");
+        assert!(!probed.control.is_empty());
+    }
+    let page = PageRequest { limit: 1, cursor: None };
+    let listed = world.memory().list(&mei, &Filter::All(Vec::new()), &StateFilter::Current, &page).unwrap();
+    assert_eq!(listed.total as usize, canaries, "the ordinary notes are there");
     world.assert_sound();
 
     // A store that is made of the backup forgets them again before it can be read.

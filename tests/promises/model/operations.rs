@@ -37,6 +37,8 @@ pub enum Operation {
     ForgetSubject(usize, usize),
     ForgetSource(usize, usize),
     ForgetEverything(usize),
+    /// All of a tenant, or of a user.
+    ForgetBelow(usize),
     Recall(usize),
     Drain,
     Rebuild,
@@ -44,6 +46,12 @@ pub enum Operation {
     Reopen,
     /// Ends like a crash: the derived folder as it was some time ago, nothing cleaned up.
     OldIndex,
+    /// Goes on with the files as they lie there, as after a kill.
+    Crash,
+    /// Keeps a backup, in the place of the last.
+    Backup,
+    /// Goes on with a store that is made of the backup, told what was forgotten since.
+    Restore,
     /// Goes on without the derived folder.
     DropDerived,
     /// Goes on through the other of two handles.
@@ -74,11 +82,15 @@ pub fn history() -> impl Strategy<Value = Vec<Operation>> {
         1 => (0..4usize, 0..3usize).prop_map(|(place, subject)| Operation::ForgetSubject(place, subject)),
         1 => (0..4usize, 0..4usize).prop_map(|(place, source)| Operation::ForgetSource(place, source)),
         1 => (0..4usize).prop_map(Operation::ForgetEverything),
+        1 => (0..3usize).prop_map(Operation::ForgetBelow),
         3 => (0..9usize).prop_map(Operation::Recall),
         3 => Just(Operation::Drain),
         1 => Just(Operation::Rebuild),
         2 => Just(Operation::Reopen),
         1 => Just(Operation::OldIndex),
+        2 => Just(Operation::Crash),
+        2 => Just(Operation::Backup),
+        2 => Just(Operation::Restore),
         1 => Just(Operation::DropDerived),
         2 => Just(Operation::OtherHandle),
     ];

@@ -24,6 +24,8 @@ pub struct Logical {
     pub subject: Option<usize>,
     pub multi: bool,
     pub versions: Vec<Version>,
+    /// How often it was forgotten.
+    generation: usize,
 }
 
 impl Logical {
@@ -34,7 +36,7 @@ impl Logical {
 }
 
 /// What a forgotten memory was known by.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Grave {
     place: usize,
     /// The subject, if it names one memory.
@@ -55,7 +57,7 @@ pub enum Expected {
     Committed,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reference {
     pub memories: Vec<Logical>,
     written: usize,
@@ -136,6 +138,7 @@ impl Reference {
                 subject: said.subject,
                 multi: said.multi,
                 versions: vec![version],
+                generation: 0,
             }),
         }
     }
@@ -161,6 +164,7 @@ impl Reference {
                 sources: alive.iter().flat_map(|version| version.sources.iter().copied()).collect(),
             });
             memory.versions.iter_mut().for_each(|version| version.alive = false);
+            memory.generation += 1;
         }
         any
     }
@@ -178,6 +182,24 @@ impl Reference {
                 version.sources.remove(&source);
             }
         }
+    }
+
+    /// What a store is that is made of a backup and told of everything that was forgotten since.
+    pub fn restored(&self, backup: &Reference) -> Reference {
+        let mut made = backup.clone();
+        made.written = self.written;
+        made.graves = self.graves.clone();
+        for memory in &mut made.memories {
+            let now = self.memories.iter().find(|now| now.id == memory.id);
+            if let Some(now) = now.filter(|now| now.generation > memory.generation) {
+                memory.versions.iter_mut().for_each(|version| version.alive = false);
+                memory.generation = now.generation;
+            }
+        }
+        for (place, source) in self.blocked.difference(&backup.blocked) {
+            made.withdraw(*place, *source);
+        }
+        made
     }
 
     /// What can be seen in these places: the words in force, by memory.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use recordari::{
-    Candidate, Cardinality, Forget, Memory, MemoryId, Mode, Namespace, Outcome, Policy, Principal, Reason,
-    RecordId, Selector, Timestamp,
+    Candidate, Cardinality, Forget, Memory, MemoryId, Mode, Namespace, Outcome, Policy, Principal, Reach,
+    Reason, RecordId, RestoreFrom, Selector, Timestamp, restore,
 };
 
 use super::operations::{Operation, Said};
@@ -33,6 +33,8 @@ struct Run {
     reference: Reference,
     /// A copy of the derived folder from some time ago.
     old_index: tempfile::TempDir,
+    /// A backup, and what there was when it was made.
+    backup: Option<(tempfile::TempDir, Reference)>,
     hour: i64,
 }
 
@@ -41,7 +43,7 @@ pub fn run(history: &[Operation]) {
     let world = World::with_policy(policy);
     let other = Some(world.open_another());
     let old_index = tempfile::tempdir().unwrap();
-    let mut run = Run { world, other, reference: Reference::default(), old_index, hour: 0 };
+    let mut run = Run { world, other, reference: Reference::default(), old_index, backup: None, hour: 0 };
     for operation in history {
         run.hour += 1;
         run.world.clock.set(at("2026-03-01T10:00:00Z").plus_seconds(run.hour * 3600));
@@ -76,6 +78,16 @@ fn writer(place: usize) -> Principal {
         1 => tom,
         _ => stranger,
     }
+}
+
+/// Who sees everything below a tenant or a user, and the places there.
+fn root_of(number: usize) -> (Principal, Vec<usize>) {
+    let (namespace, places) = match number {
+        0 => (place(2), vec![0, 1, 2]),
+        1 => (place(0), vec![0]),
+        _ => (Namespace::new("globex").unwrap(), vec![3]),
+    };
+    (Principal::new(namespace).with_reach(Reach::Below), places)
 }
 
 impl Run {
@@ -123,6 +135,16 @@ impl Run {
                 let any = self.reference.forget(|memory| memory.place == *place);
                 self.forget(*place, Selector::Everything, any.then_some(true));
             }
+            Operation::ForgetBelow(root) => {
+                let (who, places) = root_of(*root);
+                let any = self.reference.forget(|memory| places.contains(&memory.place));
+                self.other = None;
+                let request = Forget::new(Selector::Below, "asked for");
+                let forgotten = self.world.memory().forget(&who, &request).unwrap();
+                assert!(!any || forgotten.code() == "forgotten", "{forgotten:?}");
+                assert_ne!(forgotten.code(), "incomplete");
+                self.other = Some(self.world.open_another());
+            }
             Operation::Recall(word) => {
                 for (who, _) in people() {
                     self.world.ask(&who, &format!("about {} or so", WORDS[*word]));
@@ -132,6 +154,25 @@ impl Run {
             Operation::Rebuild => assert!(self.world.memory().rebuild(&mut |_, _| {}).unwrap()),
             Operation::Reopen => drop(self.world.reopen()),
             Operation::OldIndex => self.put_back_old_index(),
+            Operation::Crash => {
+                let copied = tempfile::tempdir().unwrap();
+                copy(self.world.path(), copied.path());
+                self.go_on_in(copied);
+            }
+            Operation::Backup => {
+                let folder = tempfile::tempdir().unwrap();
+                self.world.memory().backup(folder.path()).unwrap();
+                self.backup = Some((folder, self.reference.clone()));
+            }
+            Operation::Restore => {
+                let Some((backup, then)) = self.backup.take() else { return };
+                let made = tempfile::tempdir().unwrap();
+                let from = RestoreFrom { ledger: Some(self.world.path().to_owned()), key: None };
+                restore(backup.path(), made.path(), &from, self.world.memory().now()).unwrap();
+                self.go_on_in(made);
+                self.reference = self.reference.restored(&then);
+                self.backup = Some((backup, then));
+            }
             Operation::DropDerived => {
                 self.close();
                 std::fs::remove_dir_all(self.world.path().join("derived")).unwrap();
@@ -139,6 +180,13 @@ impl Run {
             }
             Operation::OtherHandle => std::mem::swap(&mut self.world.memory, &mut self.other),
         }
+    }
+
+    /// Goes on with the store in another folder; the one before is gone.
+    fn go_on_in(&mut self, folder: tempfile::TempDir) {
+        self.close();
+        self.world.folder = folder;
+        self.open();
     }
 
     fn close(&mut self) {

@@ -334,6 +334,9 @@ pub(super) fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Fail
     if receipt.details["source_blocked"] == Value::Bool(true) {
         out.line("  the source may not come back")?;
     }
+    if receipt.details["selector"] == "below" {
+        out.line("  recordari jobs --below lists it: its ids are for those who see what is below")?;
+    }
     if let Some([.., last]) = receipt.details["backups"].as_array().map(Vec::as_slice) {
         let backups = receipt.details["backups"].as_array().map_or(0, Vec::len) as u64;
         let last = shown(last.as_str().unwrap_or_default());
