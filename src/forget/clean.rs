@@ -24,8 +24,9 @@ const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
 /// How many documents of the index are tried for one that the store has too.
 const CONTROLS: usize = 64;
 
-/// What was erased, and where.
+/// What was erased, where, and under which receipts.
 pub(super) struct Gone {
+    pub receipts: Vec<String>,
     pub records: Vec<RecordId>,
     pub namespaces: Vec<Namespace>,
 }
@@ -51,18 +52,20 @@ pub(super) fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> Result<Vec<String>
 pub fn resume(sources: Sources<'_>) -> Result<usize> {
     let open = sources.store.snapshot()?.open_jobs()?;
     let Some(last) = open.last() else { return Ok(0) };
-    // A crash may have come before the traces were reached.
-    let records: Vec<RecordId> = open.iter().flat_map(|job| records_of(job).map(RecordId::new)).collect();
-    let traces = sources.traces.forget(&records)?;
-    match clean(sources, last.seq, &traces)?.is_empty() {
+    match clean(sources, last.seq, &[], &[])?.is_empty() {
         true => Ok(0),
         false => Ok(sources.store.snapshot()?.open_jobs()?.len()),
     }
 }
 
 /// Cleans up after a deletion, and all before it; then the receipt is complete.
-pub(super) fn finish(sources: Sources<'_>, job: &Job, traces: &[String]) -> Result<Forgotten> {
-    let left = clean(sources, job.seq, traces)?;
+pub(super) fn finish(
+    sources: Sources<'_>,
+    job: &Job,
+    receipts: &[String],
+    traces: &[String],
+) -> Result<Forgotten> {
+    let left = clean(sources, job.seq, receipts, traces)?;
     outcome(sources, job, &left)
 }
 
@@ -80,14 +83,29 @@ fn records_of(job: &Job) -> impl Iterator<Item = &str> {
     job.body["record_ids"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Cleans up after every deletion up to a write; returns what is left to do.
-pub(super) fn clean(sources: Sources<'_>, upto: Seq, traces: &[String]) -> Result<Vec<Left>> {
+/// Cleans up after every deletion up to a write; returns what is left to do. Those of `receipts` are in the ledger, and
+/// `traces` were dropped with them: whoever asked for the others may have been stopped before that.
+pub(super) fn clean(
+    sources: Sources<'_>,
+    upto: Seq,
+    receipts: &[String],
+    traces: &[String],
+) -> Result<Vec<Left>> {
     let open: Vec<(Job, usize)> = {
         let snapshot = sources.store.snapshot()?;
         let jobs = snapshot.open_jobs()?.into_iter().filter(|job| job.seq <= upto);
         let graphs = |job: &Job| Ok(sources.relay.count_graphs(&snapshot.namespaces_of(job)?));
         jobs.map(|job| graphs(&job).map(|graphs| (job, graphs))).collect::<Result<_>>()?
     };
+    let mut traces = traces.to_vec();
+    let others: Vec<&Job> =
+        open.iter().map(|(job, _)| job).filter(|job| !receipts.contains(&job.receipt_id)).collect();
+    if !others.is_empty() {
+        let ids: Vec<&str> = others.iter().map(|job| job.receipt_id.as_str()).collect();
+        sources.store.enter_in_ledger_again(&ids)?;
+        let records = others.iter().flat_map(|job| records_of(job).map(RecordId::new));
+        traces.extend(sources.traces.forget(&records.collect::<Vec<_>>())?);
+    }
     let mut left = derived(sources);
     let is_derived_clean = left.is_empty();
     let cleaned_at = sources.clock.now();
@@ -117,7 +135,7 @@ pub(super) fn clean(sources: Sources<'_>, upto: Seq, traces: &[String]) -> Resul
                 step("verified", now);
                 step("completed", now);
             }
-            count_places(&mut body["places"], job, is_derived_clean, *graphs, traces);
+            count_places(&mut body["places"], job, is_derived_clean, *graphs, &traces);
             if let Some(looked) = looked.get(number) {
                 body["probe"] = looked.to_json(now);
             }

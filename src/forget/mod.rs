@@ -87,6 +87,8 @@ pub struct Preview {
     pub kept: Vec<MemoryId>,
     /// Memories that would be held from recall, since something they were derived from would be gone.
     pub held: Vec<MemoryId>,
+    /// In how many other namespaces something that was derived from it would go or be held.
+    pub elsewhere: usize,
     /// How many candidates would leave the review queue.
     pub candidates: u64,
     /// Whether the source would be kept from coming back.
@@ -153,12 +155,12 @@ pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> 
     match revoke(sources, principal, request)? {
         Revoked::Erased(job, gone) => {
             let traces = let_go(sources, &[&gone])?;
-            finish(sources, &job, &traces)
+            finish(sources, &job, &gone.receipts, &traces)
         }
         Revoked::Before(job) if job.state == JobState::Completed => {
             Ok(Forgotten::Already(Receipt::of(sources.store, &job, Vec::new())))
         }
-        Revoked::Before(job) => finish(sources, &job, &[]),
+        Revoked::Before(job) => finish(sources, &job, &[], &[]),
         // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
         Revoked::Nothing => already(sources, principal, &request.selector),
         Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
@@ -181,6 +183,7 @@ pub fn preview(sources: Sources<'_>, principal: &Principal, request: &Forget) ->
             token,
             namespace: namespace.clone(),
             candidates: erased.candidates(),
+            elsewhere: erased.elsewhere.len(),
             memories: erased.memories,
             records: erased.records,
             kept: erased.kept,
@@ -211,7 +214,11 @@ pub fn forget_all(
     };
     let traces = let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>())?;
     let left = match erased().map(|(job, _)| job.seq).max() {
-        Some(last) => clean(sources, last, &traces)?,
+        Some(last) => {
+            let receipts: Vec<String> =
+                erased().flat_map(|(_, gone)| gone.receipts.iter().cloned()).collect();
+            clean(sources, last, &receipts, &traces)?
+        }
         None => Vec::new(),
     };
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
@@ -284,12 +291,24 @@ fn revoke_one(
             None,
         ));
     };
-    let digest = writing.digest_of(&erased);
-    let body = receipt::body(sources, request, namespace, &digest, &writing.backups()?, &erased);
+    let backups = writing.backups()?;
+    let body = receipt::body(sources, request, namespace, &writing.digest_of(&erased), &backups, &erased);
     let request_id = request.request_id.as_deref();
     let job = writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, body)?;
-    let gone =
-        Gone { records: erased.records.clone(), namespaces: erased.namespaces.iter().cloned().collect() };
+    let mut receipts = vec![receipt_id];
+    for (namespace, elsewhere) in &erased.elsewhere {
+        let (part, receipt) = (&elsewhere.erased, &elsewhere.receipt);
+        let body = receipt::body_of_derived(sources, namespace, &writing.digest_of(part), &backups, part);
+        // Nobody can ask for it: its target is its own receipt.
+        let target = Selector::Memory(MemoryId::new(receipt.clone()));
+        writing.open_job(namespace, &target, receipt, None, erased.seq, body)?;
+        receipts.push(receipt.clone());
+    }
+    let gone = Gone {
+        receipts,
+        records: erased.parts().flat_map(|part| part.records.iter().cloned()).collect(),
+        namespaces: erased.parts().flat_map(|part| part.namespaces.iter().cloned()).collect(),
+    };
     Ok((Revoked::Erased(job, gone), Some(erased)))
 }
 
@@ -337,9 +356,9 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
     let is_theirs = snapshot.job_in(&principal.scope(), &receipt_id)?.is_some();
     drop(snapshot);
     let was_completed = job.state == JobState::Completed;
-    let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[])? };
+    let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[], &[])? };
     let job = sources.store.snapshot()?.job(&receipt_id)?.unwrap_or(job);
-    let job = if is_theirs { job } else { receipt::narrowed(job, memory) };
+    let job = if is_theirs { job } else { receipt::narrowed(job, Some(memory)) };
     let receipt = Receipt::of(sources.store, &job, left);
     Ok(match job.state {
         JobState::Completed if was_completed => Forgotten::Already(receipt),
@@ -358,6 +377,19 @@ pub fn jobs(store: &Store, principal: &Principal, only_open: bool, limit: usize)
 /// Whether the clean-up after a deletion that was asked for before an instant has not ended, whoever asked.
 pub fn is_any_open(store: &Store, asked_before: Timestamp) -> Result<bool> {
     Ok(store.snapshot()?.open_jobs()?.iter().any(|job| job.requested_at < asked_before))
+}
+
+/// The receipt of that id as it stands now; to who does not see all of it without what it names.
+pub fn receipt_or_its_state(
+    store: &Store,
+    principal: &Principal,
+    receipt_id: &str,
+) -> Result<Option<Receipt>> {
+    if let Some(receipt) = receipt(store, principal, receipt_id)? {
+        return Ok(Some(receipt));
+    }
+    let job = store.snapshot()?.job(receipt_id)?;
+    Ok(job.map(|job| Receipt::of(store, &receipt::narrowed(job, None), Vec::new())))
 }
 
 /// The receipt of that id as it stands now, if it is one in a caller's scope.

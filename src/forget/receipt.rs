@@ -8,7 +8,7 @@ use crate::json::namespace_to_json;
 use crate::namespace::Namespace;
 use crate::reason::Reason;
 use crate::record::MemoryId;
-use crate::store::{BELOW, Erased, Job, JobState, PublicKey, Selector, Store};
+use crate::store::{BELOW, DERIVED, Erased, Job, JobState, PublicKey, Selector, Store};
 use crate::words::words;
 
 /// How receipts are signed.
@@ -156,11 +156,39 @@ pub(super) fn body(
         Selector::Everything => json!("namespace"),
         Selector::Below => json!(BELOW),
     };
+    let mut body = body_of(sources, namespace, digest, backups, erased);
+    body["selector"] = target;
+    body["reason"] = json!(request.reason);
+    body["preview"] = json!(request.preview);
+    body
+}
+
+/// The same for what was derived from it in another namespace, which knows nothing of the request.
+pub(super) fn body_of_derived(
+    sources: Sources<'_>,
+    namespace: &Namespace,
+    digest: &str,
+    backups: &[String],
+    erased: &Erased,
+) -> Value {
+    let mut body = body_of(sources, namespace, digest, backups, erased);
+    body["selector"] = json!("derived");
+    body["reason"] = json!(DERIVED);
+    body
+}
+
+fn body_of(
+    sources: Sources<'_>,
+    namespace: &Namespace,
+    digest: &str,
+    backups: &[String],
+    erased: &Erased,
+) -> Value {
     let now = sources.now.to_string();
     json!({
         "namespace": namespace_to_json(namespace),
-        "selector": target,
-        "reason": request.reason,
+        "selector": null,
+        "reason": null,
         "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "generations": erased.generations(),
         "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
@@ -171,9 +199,11 @@ pub(super) fn body(
             "memories": erased.memories.len(),
             "records": erased.records.len(),
             "candidates": erased.candidates(),
+            // Their ids are in receipts of their own.
+            "namespaces_elsewhere": erased.elsewhere.len(),
         },
         "source_blocked": erased.blocked,
-        "preview": request.preview,
+        "preview": null,
         "digest": digest,
         // They may hold it until they are deleted; a store that is made of one forgets it again.
         "backups": backups,
@@ -205,11 +235,14 @@ fn places(erased: &Erased, backups: &[String]) -> Value {
     })
 }
 
-/// What of a deletion of many namespaces is told to somebody who asks for one memory and does not see them all.
-pub(super) fn narrowed(job: Job, memory: &MemoryId) -> Job {
+/// What of a deletion is told to somebody who knows its receipt, or asks for one memory of it, and does not see its
+/// namespace with all that it reached.
+pub(super) fn narrowed(job: Job, memory: Option<&MemoryId>) -> Job {
+    let memories: Vec<&str> = memory.into_iter().map(MemoryId::as_str).collect();
     let body = json!({
         "selector": job.body["selector"],
-        "memory_ids": [memory.as_str()],
+        "counts": { "memories": memories.len() },
+        "memory_ids": memories,
         "steps": job.body["steps"],
         "deadline": job.body["deadline"],
     });

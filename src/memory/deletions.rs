@@ -161,7 +161,7 @@ impl Memory {
     }
 
     /// Waits until a deletion has been cleaned up after, trying again and again as long as `go_on` says so. The receipt as
-    /// it stands then; none when there is no such deletion in the caller's scope.
+    /// it stands then, without what it names for a caller who does not see all of it; none when there is no such deletion.
     pub fn await_deletion(
         &self,
         principal: &Principal,
@@ -169,7 +169,7 @@ impl Memory {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Receipt>> {
         loop {
-            let receipt = self.receipt(principal, receipt_id)?;
+            let receipt = forget::receipt_or_its_state(&self.inner.store, principal, receipt_id)?;
             let is_open = receipt.as_ref().is_some_and(|receipt| receipt.state != JobState::Completed);
             if !is_open || !go_on() {
                 return Ok(receipt);

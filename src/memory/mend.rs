@@ -58,14 +58,12 @@ impl Memory {
             self.inner.embed_waiting();
         }
         if checks.contains("keyword") {
-            let rebuilt = self.inner.relay.rebuild(store, &mut |at, last| progress(at.0, last.0))?;
-            note(
-                "keyword",
-                match rebuilt {
-                    Drained::Upto(_) => "the index was built anew".to_owned(),
-                    Drained::Busy => "another process is writing the index: try again".to_owned(),
-                },
-            );
+            // Otherwise another process is writing it, and the finding stays.
+            if let Drained::Upto(_) =
+                self.inner.relay.rebuild(store, &mut |at, last| progress(at.0, last.0))?
+            {
+                note("keyword", "the index was built anew".to_owned());
+            }
         }
         self.inner.memo.clear();
         self.resume_deletions()?;

@@ -4,12 +4,15 @@
 use super::erase::{Erased, Version};
 use super::events::Event;
 use super::number::doc_of;
-use super::snapshot::place_of;
+use super::snapshot::{Place, place_of};
 use super::writing::Writing;
 use crate::change::DocId;
 use crate::error::{Error, Result};
 use crate::reason::Reason;
 use crate::record::{MemoryId, State};
+
+/// The reason in the history of what went since it was derived from something that was forgotten.
+pub const DERIVED: &str = "derived_from_forgotten";
 
 /// A version that was derived from another.
 struct Derived {
@@ -23,21 +26,29 @@ struct Derived {
 }
 
 impl Writing<'_> {
-    /// Follows the derivations from every record that was erased just now, as far as they lead.
-    pub(super) fn follow_derivations(&self, reason: &str, receipt: &str, erased: &mut Erased) -> Result<()> {
+    /// Follows the derivations from every record that was erased just now, as far as they lead. What is met in another
+    /// namespace is noted as a deletion there.
+    pub(super) fn follow_derivations(&self, receipt: &str, erased: &mut Erased) -> Result<()> {
         let mut frontier: Vec<String> = erased.records.iter().map(|id| id.as_str().to_owned()).collect();
         while let Some(source) = frontier.pop() {
             for derived in self.derived_from(&source)? {
-                let before = erased.records.len();
+                let place = place_of(self.connection(), derived.doc.namespace())?
+                    .ok_or_else(|| Error::Corrupt("a record lives in no namespace".to_owned()))?;
+                let (part, receipt) = erased.part_of(&place.namespace, receipt, self.now)?;
+                let before = part.records.len();
                 if !derived.rests_on_more {
-                    self.erase_derived(&derived, reason, receipt, erased)?;
+                    self.erase_derived(&place, &derived, &receipt, part)?;
                 } else if derived.state == State::Current {
-                    self.hold(&derived, erased)?;
+                    self.hold(&derived, part)?;
                     frontier.push(derived.record_id);
                 }
-                frontier.extend(erased.records[before..].iter().map(|id| id.as_str().to_owned()));
+                frontier.extend(part.records[before..].iter().map(|id| id.as_str().to_owned()));
             }
         }
+        // What was neither erased nor held is no deletion.
+        erased
+            .elsewhere
+            .retain(|_, elsewhere| !elsewhere.erased.records.is_empty() || !elsewhere.erased.held.is_empty());
         Ok(())
     }
 
@@ -70,22 +81,18 @@ impl Writing<'_> {
     /// Erases a version that rests on nothing else; the whole memory unless another version of it is in force.
     fn erase_derived(
         &self,
+        place: &Place,
         derived: &Derived,
-        reason: &str,
         receipt: &str,
         erased: &mut Erased,
     ) -> Result<()> {
-        let place = place_of(self.connection(), derived.doc.namespace())?
-            .ok_or_else(|| Error::Corrupt("a record lives in no namespace".to_owned()))?;
         let in_force = matches!(derived.state, State::Current | State::Held);
         if in_force || !self.has_version_in_force(derived.memory)? {
-            self.erase_memory(&place, derived.memory, reason, receipt, erased)?;
+            self.erase_memory(place, derived.memory, DERIVED, receipt, erased)
         } else {
             let (doc, record_id) = (derived.doc, derived.record_id.clone());
-            self.erase_version(&Version { doc, record_id, in_force }, erased)?;
+            self.erase_version(&Version { doc, record_id, in_force }, erased)
         }
-        erased.namespaces.insert(place.namespace);
-        Ok(())
     }
 
     fn hold(&self, derived: &Derived, erased: &mut Erased) -> Result<()> {

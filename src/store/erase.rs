@@ -1,7 +1,7 @@
 //! Forgetting, as far as the store goes: in one transaction the tombstone is set and the content of
 //! every version is erased. Recall stops here; cleaning up after it is somebody else's work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension, params};
 
@@ -56,8 +56,11 @@ pub struct Erased {
     pub vectors: u64,
     /// How many remembered answers to a write that was sent twice went with them.
     pub idempotency_keys: u64,
-    /// The namespaces in which something was to be looked for.
+    /// The namespaces in which it was looked for.
     pub namespaces: BTreeSet<Namespace>,
+    /// What was derived from it in other namespaces, which is a deletion of its own there: who may see the one need not
+    /// see the other.
+    pub elsewhere: BTreeMap<Namespace, Elsewhere>,
     /// The last event of the erasure.
     pub seq: Seq,
     pub(super) tombstones: Vec<Tombstone>,
@@ -65,7 +68,42 @@ pub struct Erased {
     pub(super) dropped: Vec<Tombstone>,
 }
 
+/// What was erased or held in another namespace than where it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The id of its receipt.
+    pub receipt: String,
+    /// What.
+    pub erased: Erased,
+}
+
 impl Erased {
+    /// Everything that was erased, namespace by namespace.
+    pub fn parts(&self) -> impl Iterator<Item = &Erased> {
+        std::iter::once(self).chain(self.elsewhere.values().map(|elsewhere| &elsewhere.erased))
+    }
+
+    /// Where to note what is erased in a namespace, and under which receipt.
+    pub(super) fn part_of(
+        &mut self,
+        namespace: &Namespace,
+        receipt: &str,
+        now: Timestamp,
+    ) -> Result<(&mut Erased, String)> {
+        if self.namespaces.contains(namespace) {
+            return Ok((self, receipt.to_owned()));
+        }
+        if !self.elsewhere.contains_key(namespace) {
+            let elsewhere = Elsewhere {
+                receipt: super::ids::minted("rcp", now)?,
+                erased: Erased { namespaces: [namespace.clone()].into(), ..Erased::default() },
+            };
+            self.elsewhere.insert(namespace.clone(), elsewhere);
+        }
+        let part = self.elsewhere.get_mut(namespace).expect("it has just been put there");
+        Ok((&mut part.erased, part.receipt.clone()))
+    }
+
     /// Whether anything changed.
     pub fn is_empty(&self) -> bool {
         self.memories.is_empty()
@@ -82,7 +120,7 @@ impl Erased {
 
     /// Every tombstone that was set.
     pub(super) fn all_tombstones(&self) -> impl Iterator<Item = &Tombstone> {
-        self.tombstones.iter().chain(&self.dropped)
+        self.parts().flat_map(|part| part.tombstones.iter().chain(&part.dropped))
     }
 
     /// How often each of the memories has been forgotten by now, in their order.
@@ -110,6 +148,21 @@ impl Writing<'_> {
         reason: &str,
         receipt: &str,
     ) -> Result<Erased> {
+        let mut erased = self.erase_alone(namespace, selector, clearance, reason, receipt)?;
+        self.follow_derivations(receipt, &mut erased)?;
+        erased.seq = super::events::last(self.connection())?;
+        Ok(erased)
+    }
+
+    /// The same, but what was derived from it stays as it is.
+    pub(super) fn erase_alone(
+        &self,
+        namespace: &Namespace,
+        selector: &Selector,
+        clearance: Sensitivity,
+        reason: &str,
+        receipt: &str,
+    ) -> Result<Erased> {
         let mut erased = Erased::default();
         let mut places = self.place(namespace)?;
         if let Selector::Below = selector {
@@ -124,8 +177,6 @@ impl Writing<'_> {
         for place in places {
             self.erase_in(&place, selector, clearance, reason, receipt, &mut erased)?;
         }
-        self.follow_derivations(reason, receipt, &mut erased)?;
-        erased.seq = super::events::last(self.connection())?;
         Ok(erased)
     }
 
@@ -161,7 +212,7 @@ impl Writing<'_> {
             }
             self.erase_memory(place, memory, reason, receipt, erased)?;
         }
-        self.drop_candidates(place, selector, receipt, erased)?;
+        self.drop_candidates(place, selector, clearance, receipt, erased)?;
         erased.namespaces.insert(place.namespace.clone());
         Ok(())
     }
@@ -428,6 +479,11 @@ impl Writing<'_> {
         }
         parts.push("records");
         parts.extend(erased.records.iter().map(RecordId::as_str));
+        for elsewhere in erased.elsewhere.values() {
+            parts.push("elsewhere");
+            parts.extend(elsewhere.erased.held.iter().map(MemoryId::as_str));
+            parts.extend(elsewhere.erased.records.iter().map(RecordId::as_str));
+        }
         let target = self.selector_digest(selector);
         let parts: Vec<&[u8]> =
             std::iter::once(target.as_slice()).chain(parts.iter().map(|part| part.as_bytes())).collect();
@@ -438,7 +494,7 @@ impl Writing<'_> {
 
     /// A keyed digest of what was erased: of the digests of its texts and sources.
     pub fn digest_of(&self, erased: &Erased) -> String {
-        let marks = erased.all_tombstones().flat_map(|tombstone| &tombstone.marks);
+        let marks = erased.tombstones.iter().chain(&erased.dropped).flat_map(|tombstone| &tombstone.marks);
         let mut parts: Vec<&[u8]> = marks.map(|mark| mark.digest.as_slice()).collect();
         parts.sort_unstable();
         parts.dedup();

@@ -194,8 +194,7 @@ impl Snapshot<'_> {
     /// The namespaces that a deletion reached.
     pub(crate) fn namespaces_of(&self, job: &Job) -> Result<Vec<NamespaceId>> {
         let mut all = BTreeSet::from([job.namespace]);
-        // What was derived elsewhere may have gone too.
-        if job.body["counts"]["namespaces"].as_u64().is_some_and(|namespaces| namespaces > 1) {
+        if job.is_of_many() {
             let mut statement = self
                 .connection()
                 .prepare_cached("SELECT DISTINCT namespace FROM tombstones WHERE receipt = ?1")?;
@@ -223,7 +222,7 @@ impl Snapshot<'_> {
             let mut statement = self.connection().prepare_cached(
                 "SELECT count(*), count(*) FILTER (WHERE state <> 'completed'),
                         count(*) FILTER (WHERE state <> 'completed' AND requested_at < ?2)
-                 FROM deletion_jobs WHERE namespace = ?1 AND (?3 OR body ->> '$.selector' <> 'below')",
+                 FROM deletion_jobs WHERE namespace = ?1 AND (?3 OR body ->> '$.selector' IS NOT 'below')",
             )?;
             let number = |row: &rusqlite::Row<'_>, column| row.get(column).map(|count: i64| count as u64);
             let here = statement.query_row(
@@ -245,7 +244,7 @@ impl Snapshot<'_> {
             let mut statement = self.connection().prepare_cached(
                 "SELECT seq, receipt_id FROM deletion_jobs
                  WHERE namespace = ?1 AND (NOT ?2 OR state <> 'completed')
-                     AND (?4 OR body ->> '$.selector' <> 'below') ORDER BY seq DESC LIMIT ?3",
+                     AND (?4 OR body ->> '$.selector' IS NOT 'below') ORDER BY seq DESC LIMIT ?3",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let all = scope.covers_below(&place.namespace);
@@ -280,6 +279,14 @@ impl Snapshot<'_> {
 }
 
 impl Store {
+    /// Enters in the ledger what these deletions buried, and every source that is blocked: it may have been missed by
+    /// whoever asked for them.
+    pub fn enter_in_ledger_again(&self, receipts: &[&str]) -> Result<()> {
+        let (mut tombstones, sources) = super::replay::read_database(&lock(&self.writer))?;
+        tombstones.retain(|tombstone| receipts.contains(&tombstone.receipt.as_str()));
+        lock(&self.ledger).add(&tombstones, &sources)
+    }
+
     /// Enters erasures in the ledger. Called after their commit and before they are acknowledged; a crash
     /// in between is made good when the store is opened.
     pub fn enter_in_ledger(&self, all: &[(Namespace, &Selector, Erased)], now: Timestamp) -> Result<()> {

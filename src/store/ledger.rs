@@ -17,6 +17,11 @@ const FORMAT: u32 = 1;
 /// What a mark can be of: a text, a source in any of its places, a source as a whole, one place in it.
 pub(super) const MARK_KINDS: [&str; 4] = ["text", "source", "whole", "place"];
 
+/// A number for all tombstones of a file, of the ledger or the database: their times tell deletions apart, so that one
+/// that is missing in each does not pass for the same list.
+pub(super) const TOMBSTONES_SUMMED: &str =
+    "SELECT count(*) + ifnull(sum((forgotten_at & 0xFFFFFFFF) * 1000003 & 0x3FFFFFFFFF), 0) FROM tombstones";
+
 /// A keyed digest of a text, a source or a place that a forgotten memory had.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark {
@@ -144,6 +149,11 @@ impl Ledger {
     pub(super) fn counts(&self) -> Result<(i64, i64)> {
         let count = |sql: &str| self.0.query_row(sql, [], |row| row.get::<_, i64>(0));
         Ok((count("SELECT count(*) FROM tombstones")?, count("SELECT count(*) FROM sources")?))
+    }
+
+    /// A number for its tombstones; see [`TOMBSTONES_SUMMED`].
+    pub(super) fn sum(&self) -> Result<i64> {
+        Ok(self.0.query_row(TOMBSTONES_SUMMED, [], |row| row.get(0))?)
     }
 
     pub(super) fn tombstones(&self) -> Result<Vec<Tombstone>> {

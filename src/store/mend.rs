@@ -67,31 +67,46 @@ impl Store {
     }
 }
 
-/// Puts a ledger aside that can't be read, so that the next opening makes a new one of what the database knows. Returns
-/// where it is now; none when it is sound, or not there.
+/// A ledger that could not be read as it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerAside {
+    /// Where it is now.
+    pub kept: PathBuf,
+    /// How many deletions could be read in it, and are in the new one; none: it can't be read at all.
+    pub salvaged: Option<usize>,
+}
+
+/// Puts a damaged ledger aside and begins a new one with what can still be read in it; the next opening adds what the
+/// database knows. None when it is sound, or not there.
 ///
 /// # Errors
 /// `Io` when it can't be renamed. A ledger that others write, or that the system refuses, is no damaged one.
-pub fn set_damaged_ledger_aside(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
+pub fn set_damaged_ledger_aside(folder: &Path, now: Timestamp) -> Result<Option<LedgerAside>> {
     let path = folder.join(LEDGER_FILE);
     if !path.exists() {
         return Ok(None);
     }
-    let sound = Ledger::at(&path).and_then(|ledger| ledger.is_sound());
-    let is_damaged = match sound {
-        Ok(sound) => !sound,
-        Err(Error::Corrupt(_)) => true,
-        Err(error) => return Err(error),
+    let opened = match Ledger::at(&path) {
+        Err(Error::Corrupt(_)) => None,
+        opened => Some(opened?),
     };
-    if !is_damaged {
-        return Ok(None);
+    match opened.as_ref().map(Ledger::is_sound) {
+        Some(Ok(true)) => return Ok(None),
+        Some(Err(busy @ Error::Locked(_))) => return Err(busy),
+        _ => {}
     }
-    let aside = folder.join(format!("{LEDGER_FILE}.damaged-{}", now.as_micros()));
-    std::fs::rename(&path, &aside).map_err(Error::io(&path))?;
+    let read = opened.and_then(|ledger| Some((ledger.tombstones().ok()?, ledger.sources().ok()?)));
+    let kept = folder.join(format!("{LEDGER_FILE}.damaged-{}", now.as_micros()));
+    std::fs::rename(&path, &kept).map_err(Error::io(&path))?;
     // Its journal belongs to it.
     let journal = folder.join(format!("{LEDGER_FILE}-journal"));
     match std::fs::remove_file(&journal) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&journal)(error)),
-        _ => Ok(Some(aside)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&journal)(error)),
+        _ => {}
     }
+    let salvaged = read.as_ref().map(|(tombstones, _)| tombstones.len());
+    if let Some((tombstones, sources)) = read {
+        Ledger::at(&path)?.add(&tombstones, &sources)?;
+    }
+    Ok(Some(LedgerAside { kept, salvaged }))
 }

@@ -53,7 +53,7 @@ struct InQueue {
     subject: Option<String>,
     source: String,
     text_key: [u8; 16],
-    content: String,
+    sensitivity: Sensitivity,
 }
 
 impl Writing<'_> {
@@ -101,12 +101,14 @@ impl Writing<'_> {
         Ok(candidate_id)
     }
 
-    /// Takes out of the queue what a forgotten subject, source or namespace covers. Each leaves a tombstone by its own
+    /// Takes out of the queue what a forgotten subject, source or namespace covers: of a subject what lies within the
+    /// clearance, and of a memory whatever speaks of it. Each leaves a tombstone by its own
     /// id, so that it comes back neither with the text nor with an older database.
     pub(super) fn drop_candidates(
         &self,
         place: &Place,
         selector: &Selector,
+        clearance: Sensitivity,
         receipt: &str,
         erased: &mut Erased,
     ) -> Result<()> {
@@ -114,7 +116,11 @@ impl Writing<'_> {
             let covered = match selector {
                 Selector::Everything | Selector::Below => true,
                 Selector::Subject(wanted) => {
-                    waiting.subject.as_ref().is_some_and(|subject| canonical(subject) == canonical(wanted))
+                    waiting.sensitivity <= clearance
+                        && waiting
+                            .subject
+                            .as_ref()
+                            .is_some_and(|subject| canonical(subject) == canonical(wanted))
                 }
                 Selector::Source(wanted) => {
                     Source::parse(&waiting.source).id == *wanted || waiting.source == *wanted
@@ -131,7 +137,7 @@ impl Writing<'_> {
                     generation: 1,
                     forgotten_at: self.now,
                     receipt: receipt.to_owned(),
-                    marks: self.marks_of(&waiting),
+                    marks: self.marks_of(&waiting)?,
                 };
                 self.bury(place.id, &tombstone)?;
                 self.connection()
@@ -145,31 +151,35 @@ impl Writing<'_> {
 
     fn in_queue(&self, place: NamespaceId) -> Result<Vec<InQueue>> {
         let mut statement = self.connection().prepare_cached(
-            "SELECT id, candidate_id, subject, source, text_key, ifnull(body ->> '$.content', '')
-             FROM candidates WHERE namespace = ?1",
+            "SELECT id, candidate_id, subject, source, text_key, sensitivity FROM candidates WHERE namespace = ?1",
         )?;
-        let rows = statement.query_map([place.0], |row| {
-            Ok(InQueue {
+        let mut rows = statement.query([place.0])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(InQueue {
                 row: row.get(0)?,
                 candidate_id: row.get(1)?,
                 subject: row.get(2)?,
                 source: row.get(3)?,
                 text_key: row.get(4)?,
-                content: row.get(5)?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+                sensitivity: rows::code(row, 5)?,
+            });
+        }
+        Ok(all)
     }
 
-    fn marks_of(&self, waiting: &InQueue) -> Vec<Mark> {
-        let mut marks = vec![
-            Mark { kind: "text", digest: waiting.text_key },
-            Mark { kind: "text", digest: statement_key(self.secret, &waiting.content) },
-        ];
+    fn marks_of(&self, waiting: &InQueue) -> Result<Vec<Mark>> {
+        let content: Option<String> = self
+            .connection()
+            .prepare_cached("SELECT body ->> '$.content' FROM candidates WHERE id = ?1")?
+            .query_row([waiting.row], |row| row.get(0))?;
+        let mut marks = vec![Mark { kind: "text", digest: waiting.text_key }];
+        let statement = content.map(|content| statement_key(self.secret, &content));
+        marks.extend(statement.map(|digest| Mark { kind: "text", digest }));
         marks.extend(source_marks(self.secret, &Source::parse(&waiting.source)));
         marks.sort();
         marks.dedup();
-        marks
+        Ok(marks)
     }
 
     /// Whether a candidate says what a forgotten memory said, or was to take the place of one of its

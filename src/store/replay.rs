@@ -1,12 +1,13 @@
 //! What happens when a store is opened: it takes on its key, and is told of everything that its
 //! ledger says was forgotten, so that a restored database brings nothing back.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::events::Event;
-use super::jobs::JobState;
 use super::keys;
-use super::ledger::{Blocked, MARK_KINDS, Tombstone};
+use super::ledger::{Blocked, MARK_KINDS, TOMBSTONES_SUMMED, Tombstone};
 use super::secret::{Of, Secret};
 use super::writing::Writing;
 use super::{Erased, Selector, Store, ids, lock};
@@ -14,6 +15,7 @@ use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::Namespace;
+use crate::record::MemoryId;
 use crate::text::canonical;
 use crate::trust::Sensitivity;
 
@@ -77,17 +79,16 @@ pub(super) fn replay_ledger(store: &Store, now: Timestamp) -> Result<usize> {
         let ledger = lock(&store.ledger);
         let writer = lock(&store.writer);
         let count = |sql: &str| writer.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let here =
-            (count("SELECT count(*) FROM tombstones")?, count("SELECT count(*) FROM blocked_sources")?);
-        if here == ledger.counts()? {
+        let here = (count(TOMBSTONES_SUMMED)?, count("SELECT count(*) FROM blocked_sources")?);
+        if here == (ledger.sum()?, ledger.counts()?.1) {
             return Ok(0);
         }
         (ledger.tombstones()?, ledger.sources()?)
     };
     let forgotten_again = store.write(now, |writing| {
-        let mut again = 0;
+        let mut gone = Gone::default();
         for tombstone in &tombstones {
-            again += usize::from(writing.bury_again(tombstone)?);
+            writing.bury_again(tombstone, &mut gone)?;
         }
         for blocked in &sources {
             let place = writing.namespace(&blocked.namespace)?;
@@ -97,13 +98,12 @@ pub(super) fn replay_ledger(store: &Store, now: Timestamp) -> Result<usize> {
                 "INSERT OR IGNORE INTO blocked_sources (namespace, source, blocked_at) VALUES (?1, ?2, ?3)",
                 params![place.0, blocked.source, blocked.blocked_at.as_micros()],
             )?;
-            let erased = writing.erase(&blocked.namespace, &selector, ALL, REPLAYED, &receipt)?;
+            let erased = writing.erase_alone(&blocked.namespace, &selector, ALL, REPLAYED, &receipt)?;
             if !erased.is_empty() {
-                again += erased.memories.len();
-                writing.job_again(&blocked.namespace, &selector, &receipt, &erased)?;
+                gone.add(&receipt, &blocked.namespace, erased);
             }
         }
-        Ok(again)
+        writing.open_jobs_again(gone)
     })?;
     // The other way: a crash between the database's commit and the ledger's.
     let (tombstones, sources) = read_database(&lock(&store.writer))?;
@@ -111,18 +111,33 @@ pub(super) fn replay_ledger(store: &Store, now: Timestamp) -> Result<usize> {
     Ok(forgotten_again)
 }
 
+/// What a replay has erased, by the receipt of then and the namespace.
+#[derive(Default)]
+struct Gone(BTreeMap<(String, Namespace), Erased>);
+
+impl Gone {
+    fn add(&mut self, receipt: &str, namespace: &Namespace, erased: Erased) {
+        let all = self.0.entry((receipt.to_owned(), namespace.clone())).or_default();
+        all.namespaces.insert(namespace.clone());
+        all.memories.extend(erased.memories);
+        all.records.extend(erased.records);
+        all.held.extend(erased.held);
+    }
+}
+
 impl Writing<'_> {
-    /// Sets a tombstone that the ledger has and the database lacks; true if there was content to erase.
-    fn bury_again(&self, tombstone: &Tombstone) -> Result<bool> {
+    /// Sets a tombstone that the ledger has and the database lacks, and erases what the database still has of it. What
+    /// was derived from it is followed when all are set: it may have a tombstone of its own.
+    fn bury_again(&self, tombstone: &Tombstone, gone: &mut Gone) -> Result<()> {
         let known = self
             .connection()
             .prepare_cached("SELECT 1 FROM tombstones WHERE memory_id = ?1 AND generation = ?2")?
             .exists(params![tombstone.memory_id.as_str(), tombstone.generation])?;
         if known {
-            return Ok(false);
+            return Ok(());
         }
         let place = self.namespace(&tombstone.namespace)?;
-        let erased = self.erase(
+        let erased = self.erase_alone(
             &tombstone.namespace,
             &Selector::Memory(tombstone.memory_id.clone()),
             ALL,
@@ -145,8 +160,6 @@ impl Writing<'_> {
             params![tombstone.memory_id.as_str(), tombstone.generation],
         )?;
         self.bury(place, tombstone)?;
-        let selector = Selector::Memory(tombstone.memory_id.clone());
-        self.job_again(&tombstone.namespace, &selector, &tombstone.receipt, &erased)?;
         if erased.memories.is_empty() {
             self.event(&Event {
                 memory_id: Some(tombstone.memory_id.as_str()),
@@ -155,51 +168,47 @@ impl Writing<'_> {
                 ..Event::new(self.now, place, "forgotten")
             })?;
         }
-        Ok(!erased.memories.is_empty())
-    }
-}
-
-impl Writing<'_> {
-    /// Notes a deletion that the database does not know any more, so that what is derived, and the journal,
-    /// are cleaned of it as after the first time.
-    fn job_again(
-        &self,
-        namespace: &Namespace,
-        selector: &Selector,
-        receipt: &str,
-        erased: &Erased,
-    ) -> Result<()> {
-        let memories: Vec<&str> = erased.memories.iter().map(|id| id.as_str()).collect();
-        let records: Vec<&str> = erased.records.iter().map(|id| id.as_str()).collect();
-        let seq = super::events::last(self.connection())?;
-        let Some(known) = super::jobs::job(self.connection(), receipt)? else {
-            let body = serde_json::json!({
-                "namespace": crate::json::namespace_to_json(namespace),
-                "reason": REPLAYED,
-                "memory_ids": memories,
-                "record_ids": records,
-            });
-            return self.open_job(namespace, selector, receipt, None, seq, body).map(drop);
-        };
-        // One deletion has a tombstone for each memory; the ids of one namespace are not for those who see another.
-        let is_of_this = known.body["reason"] == REPLAYED && known.namespace == self.namespace(namespace)?;
-        if !is_of_this || known.state == JobState::Completed {
-            return Ok(());
-        }
-        let mut body = known.body;
-        for (name, ids) in [("memory_ids", memories), ("record_ids", records)] {
-            if let Some(known) = body[name].as_array_mut() {
-                known.extend(ids.into_iter().map(serde_json::Value::from));
-            }
-        }
-        self.connection()
-            .prepare_cached("UPDATE deletion_jobs SET body = ?2, seq = ?3 WHERE receipt_id = ?1")?
-            .execute(params![receipt, body.to_string(), seq.0 as i64])?;
+        gone.add(&tombstone.receipt, &tombstone.namespace, erased);
         Ok(())
     }
+
+    /// Notes deletions that the database does not know any more, so that what is derived, and the journal, are cleaned
+    /// of them as after the first time; and follows what was derived from them. Returns how many memories are gone.
+    fn open_jobs_again(&self, gone: Gone) -> Result<usize> {
+        // With no namespace of its own, so that all that is met is noted where it is.
+        let records = gone.0.values().flat_map(|erased| erased.records.iter().cloned());
+        let mut followed = Erased { records: records.collect(), ..Erased::default() };
+        self.follow_derivations("", &mut followed)?;
+        let derived =
+            followed.elsewhere.into_iter().map(|(namespace, part)| ((part.receipt, namespace), part.erased));
+        let mut memories = 0;
+        for ((receipt, namespace), erased) in gone.0.into_iter().chain(derived) {
+            memories += erased.memories.len();
+            let known = self
+                .connection()
+                .prepare_cached("SELECT 1 FROM deletion_jobs WHERE receipt_id = ?1")?
+                .exists([&receipt])?;
+            // A deletion of many namespaces had one receipt; each is for those who see its namespace.
+            let receipt = if known { ids::minted("rcp", self.now)? } else { receipt };
+            let body = serde_json::json!({
+                "namespace": crate::json::namespace_to_json(&namespace),
+                "selector": "replayed",
+                "reason": REPLAYED,
+                "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+                "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+                "held": erased.held.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+                "counts": { "memories": erased.memories.len(), "records": erased.records.len() },
+                "steps": { "requested": self.now.to_string(), "revoked": self.now.to_string() },
+            });
+            let selector = Selector::Memory(MemoryId::new(receipt.clone()));
+            let seq = super::events::last(self.connection())?;
+            self.open_job(&namespace, &selector, &receipt, None, seq, body)?;
+        }
+        Ok(memories)
+    }
 }
 
-fn read_database(connection: &Connection) -> Result<(Vec<Tombstone>, Vec<Blocked>)> {
+pub(super) fn read_database(connection: &Connection) -> Result<(Vec<Tombstone>, Vec<Blocked>)> {
     let mut tombstones = Vec::new();
     let mut statement = connection.prepare(
         "SELECT t.id, t.memory_id, t.generation, t.forgotten_at, t.receipt, t.namespace FROM tombstones t",

@@ -31,6 +31,8 @@ struct File {
     /// The last tombstone that was there when traces were written: while none is newer, nothing that waits
     /// can speak of what was forgotten.
     last_tombstone: i64,
+    /// Which file it is: another process may have put a new one in its place.
+    identity: Option<(u64, u64)>,
 }
 
 /// A trace to be kept.
@@ -71,10 +73,7 @@ impl TraceStore {
     /// since traces may be lost but must not keep a store from being opened, nor a deletion from being finished; the
     /// second value tells whether that was so now.
     pub fn open(folder: &Path) -> Result<(TraceStore, bool)> {
-        let (file, is_new) = match File::open(folder) {
-            Err(error) if is_damage(&error) => (File::begin_anew(folder)?, true),
-            opened => (opened?, false),
-        };
+        let (file, is_new) = File::sound(folder)?;
         Ok((
             TraceStore { folder: folder.to_owned(), file: Mutex::new(file), waiting: Mutex::default() },
             is_new,
@@ -100,13 +99,11 @@ impl TraceStore {
             batch.retain(|trace| !names(&trace.records, &gone));
         }
         let oldest = newest.plus_seconds(-i64::from(keep_days) * 86_400);
-        let inserted = insert(&mut file.connection, &batch, oldest, keep_at_most);
-        self.unless_damaged(&mut file, inserted)?;
+        self.with(&mut file, |connection| insert(connection, &batch, oldest, keep_at_most))?;
         // Whoever forgot something between the look and the commit did not find these traces.
         if store.snapshot()?.last_tombstone()? != last_tombstone {
             let gone: Vec<RecordId> = forgotten(store, &batch)?.into_iter().map(RecordId::new).collect();
-            let erased = erase(&mut file.connection, &gone);
-            self.unless_damaged(&mut file, erased)?;
+            self.with(&mut file, |connection| erase(connection, &gone))?;
         }
         file.last_tombstone = last_tombstone;
         Ok(())
@@ -115,15 +112,13 @@ impl TraceStore {
     /// The trace with that id.
     pub fn get(&self, trace_id: &str) -> Result<Option<TraceSummary>> {
         let mut file = lock(&self.file);
-        let found = get(&file.connection, trace_id);
-        self.unless_damaged(&mut file, found)
+        self.with(&mut file, |connection| get(connection, trace_id))
     }
 
     /// The latest traces of one asker, newest first, at most `limit`.
     pub fn latest(&self, asker: &str, limit: usize) -> Result<Vec<TraceSummary>> {
         let mut file = lock(&self.file);
-        let found = latest(&file.connection, asker, limit);
-        self.unless_damaged(&mut file, found)
+        self.with(&mut file, |connection| latest(connection, asker, limit))
     }
 
     /// Drops every trace that speaks of one of these records, written or waiting; returns the records that each of
@@ -138,14 +133,17 @@ impl TraceStore {
             dropped.extend(is_named.then(|| trace.records.clone()));
             !is_named
         });
-        let erased = erase(&mut file.connection, records);
-        dropped.extend(self.unless_damaged(&mut file, erased)?);
+        dropped.extend(self.with(&mut file, |connection| erase(connection, records))?);
         Ok(dropped)
     }
 
-    /// What was done with the file; if that has shown it to be damaged it is begun anew, and there was nothing in it.
-    fn unless_damaged<T: Default>(&self, file: &mut File, done: Result<T>) -> Result<T> {
-        match done {
+    /// Works on the file that lies there now. One that shows itself to be damaged is begun anew, by this process or
+    /// another, and there was nothing in it.
+    fn with<T: Default>(&self, file: &mut File, work: impl Fn(&mut Connection) -> Result<T>) -> Result<T> {
+        if file.identity != identity(&self.folder) {
+            *file = File::sound(&self.folder)?.0;
+        }
+        match work(&mut file.connection) {
             Err(error) if is_damage(&error) => {
                 *file = File::begin_anew(&self.folder)?;
                 Ok(T::default())
@@ -155,7 +153,27 @@ impl TraceStore {
     }
 }
 
+/// Tells one file from another that took its place; none where that can't be told, or there is none.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(folder.join(TRACES_FILE)).ok()?;
+    #[cfg(unix)]
+    return Some((std::os::unix::fs::MetadataExt::dev(&found), std::os::unix::fs::MetadataExt::ino(&found)));
+    #[cfg(not(unix))]
+    {
+        let _ = found;
+        None
+    }
+}
+
 impl File {
+    /// The file, begun anew if it shows at once that it is damaged; then true.
+    fn sound(folder: &Path) -> Result<(File, bool)> {
+        match File::open(folder) {
+            Err(error) if is_damage(&error) => Ok((File::begin_anew(folder)?, true)),
+            opened => Ok((opened?, false)),
+        }
+    }
+
     fn open(folder: &Path) -> Result<File> {
         let mut connection = connection::open(&folder.join(TRACES_FILE), Journal::Truncate)?;
         // Losing the newest traces in a power cut is fine, or all of them if it leaves the file torn; waiting for the
@@ -182,7 +200,7 @@ impl File {
             found => return Err(Error::FormatTooNew { found, supported: FORMAT }),
         }
         transaction.commit()?;
-        Ok(File { connection, last_tombstone: -1 })
+        Ok(File { connection, last_tombstone: -1, identity: identity(folder) })
     }
 
     fn begin_anew(folder: &Path) -> Result<File> {
@@ -363,5 +381,28 @@ mod tests {
             assert_eq!(traces.latest("acme", 10).unwrap().len(), 1);
             assert_eq!(traces.forget(&[RecordId::new("rec_c")]).unwrap(), ["rec_c"]);
         }
+    }
+
+    #[test]
+    fn a_file_that_another_process_began_anew_is_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |traces: &TraceStore, number| {
+            let written = [trace(number, "rec_a")];
+            let oldest = Timestamp::from_micros(0).unwrap();
+            traces
+                .with(&mut lock(&traces.file), |connection| insert(connection, &written, oldest, 10))
+                .unwrap();
+        };
+        let (mine, _) = TraceStore::open(folder.path()).unwrap();
+        let (theirs, _) = TraceStore::open(folder.path()).unwrap();
+        add(&mine, 1);
+        lock(&theirs.file).connection.execute_batch("DROP TABLE traces").unwrap();
+        assert_eq!(theirs.latest("acme", 10).unwrap(), []);
+        add(&theirs, 2);
+        // What lies there now is looked through, and not what lay there once.
+        assert_eq!(mine.forget(&[RecordId::new("rec_a")]).unwrap(), ["rec_a"]);
+        assert_eq!(theirs.latest("acme", 10).unwrap(), []);
+        add(&mine, 3);
+        assert_eq!(theirs.latest("acme", 10).unwrap().len(), 1);
     }
 }

@@ -159,7 +159,10 @@ fn a_source_on_which_nothing_rests_is_blocked_and_nothing_is_said_to_be_erased()
     let (code, done) = door.json(&["forget", "--source", "chat-8"]);
     assert_eq!((code, text(&done, "outcome")), (0, "forgotten"));
     let receipt = &done["receipt"];
-    assert_eq!(receipt["counts"], json!({ "namespaces": 1, "memories": 0, "records": 0, "candidates": 0 }));
+    assert_eq!(
+        receipt["counts"],
+        json!({ "namespaces": 1, "memories": 0, "records": 0, "candidates": 0, "namespaces_elsewhere": 0 })
+    );
     assert_eq!(receipt["source_blocked"], true);
     let (_, refused) = door.json(&["remember", "prefers Python", "--source", "chat-8#1"]);
     assert_eq!(text(&refused, "reason"), "source_withdrawn");

@@ -351,3 +351,33 @@ fn a_backup_beside_a_writer_is_one_moment_and_holds_what_was_acknowledged_before
         stop.store(true, std::sync::atomic::Ordering::SeqCst);
     });
 }
+
+#[test]
+fn a_replay_keeps_what_the_ledger_knows_of_what_was_derived_and_lists_its_deletions() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let source = world.say(&mei, None, "orders Marzipanforelle", "chat-1");
+    let derived = Candidate {
+        derived_from: vec![source.record_id.clone()],
+        ..world.said(None, "likes fish", "summary")
+    };
+    let derived = world.commit(&mei, &derived);
+    let folder = tempfile::tempdir().unwrap();
+    let (backup, new) = (free(&folder, "backup"), free(&folder, "new"));
+    world.memory().backup(&backup).unwrap();
+    // A later version of it, which the backup has not, is forgotten before what it was derived from.
+    world.correct(&mei, &derived, "likes Holunderknödel", "chat-7#2");
+    world.forget_memory(&mei, &derived.memory_id);
+    world.forget_memory(&mei, &source.memory_id);
+    let from = RestoreFrom { key: Some(world.path().join("store.key")), ..newest(&world) };
+    restore(&backup, &new, &from, world.memory().now()).unwrap();
+    let options = recordari::Options { folder: new.clone(), ..world.options() };
+    let (restored, _) = recordari::Memory::open(options).unwrap();
+    let again = world.said(None, "likes Holunderknödel", "chat-7#2");
+    assert_eq!(restored.remember(&mei, &again).unwrap().code(), "rejected");
+    let listed = restored.deletions(&mei, false, 10).unwrap();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|receipt| receipt.details["counts"]["memories"] == 1), "{listed:?}");
+    assert_eq!(restored.count_deletions(&mei).unwrap().all, 2);
+    assert_eq!(restored.verify().unwrap(), []);
+}

@@ -118,6 +118,10 @@ fn the_ids_of_a_deletion_below_are_for_those_who_see_below() {
         other => panic!("{other:?}"),
     };
     assert!(told.contains(of_mei.memory_id.as_str()) && told.contains(&receipt.receipt_id));
+    // Who knows a receipt can wait for it, and is told no more.
+    let waited = world.memory().await_deletion(&mei, &receipt.receipt_id, &mut || true).unwrap().unwrap();
+    assert_eq!(waited.state, JobState::Completed);
+    let told = format!("{told} {}", waited.to_json());
     for hidden in [of_tom.memory_id.as_str(), of_tom.record_id.as_str(), "the contract ended"] {
         assert!(!told.contains(hidden), "{hidden}");
     }

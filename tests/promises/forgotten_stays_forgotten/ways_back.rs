@@ -191,7 +191,11 @@ fn what_was_derived_from_it_alone_goes_too_and_what_waited_is_dropped() {
     world.drain();
     let done = world.forget_memory(&mei, &source.memory_id);
     let receipt = done.receipt().unwrap().to_json();
-    assert_eq!((&receipt["counts"]["memories"], &receipt["counts"]["namespaces"]), (&4.into(), &2.into()));
+    let counts = &receipt["counts"];
+    assert_eq!(
+        (&counts["memories"], &counts["namespaces"], &counts["namespaces_elsewhere"]),
+        (&3.into(), &1.into(), &1.into())
+    );
     assert_eq!((&receipt["held"], &receipt["counts"]["candidates"]), (&serde_json::json!([]), &1.into()));
     assert!(world.found(&elsewhere, Mode::Hybrid, "fish dishes cook").is_empty());
     assert!(world.memory().waiting(&mei, 10).unwrap().0.is_empty());
@@ -250,6 +254,88 @@ fn what_was_derived_from_it_and_from_more_is_held_until_somebody_confirms_it() {
     assert_eq!((&receipt["counts"]["memories"], &receipt["counts"]["records"]), (&1.into(), &3.into()));
     assert_eq!(world.found(&mei, Mode::Keyword, all).len(), 2);
     world.assert_sound();
+}
+
+#[test]
+fn what_was_derived_elsewhere_is_a_deletion_there_and_its_ids_are_nobody_elses() {
+    let world = World::new();
+    let (mei, tom) = (someone("acme", "mei", None), someone("acme", "tom", None));
+    let everyone = recordari::Namespace::new("acme").unwrap();
+    let shared =
+        |text: &str| Candidate { namespace: Some(everyone.clone()), ..world.said(None, text, "handbook") };
+    let (source, other) = (
+        world.commit(&tom, &shared("the office closes at six")),
+        world.commit(&tom, &shared("and opens at eight")),
+    );
+    let private = world.commit(&mei, &derived(&world, &[&source], "leaves with a Quarkgeige"));
+    let held = world.commit(&mei, &derived(&world, &[&source, &other], "works ten hours"));
+    // A version that is not in force any more.
+    let corrected = world.commit(&mei, &derived(&world, &[&source], "goes home by Nebelhupe"));
+    world.correct(&mei, &corrected, "goes home early", "chat-1");
+    world.drain();
+    let request = Forget {
+        namespace: Some(everyone),
+        ..Forget::new(Selector::Memory(source.memory_id.clone()), "outdated, says the boss")
+    };
+    let preview = world.memory().preview_forget(&tom, &request).unwrap().unwrap();
+    let done = world.memory().forget(&tom, &request).unwrap();
+    assert_eq!(preview.elsewhere, 1);
+    assert_eq!(done.receipt().unwrap().details["counts"]["namespaces_elsewhere"], 1);
+    let told = format!("{preview:?} {done:?} {:?}", world.memory().deletions(&tom, false, 10).unwrap());
+    for hidden in [&private, &held, &corrected] {
+        assert!(!told.contains(hidden.memory_id.as_str()) && !told.contains(hidden.record_id.as_str()));
+    }
+    // Mei is told of hers, and not who asked for what.
+    let hers = world.memory().deletions(&mei, false, 10).unwrap();
+    let hers = hers.iter().find(|receipt| receipt.details["selector"] == "derived").unwrap();
+    assert!(hers.finished_at.is_some() && hers.left.is_empty());
+    let json = hers.to_json();
+    assert_eq!(json["memory_ids"], serde_json::json!([private.memory_id.as_str()]));
+    assert_eq!(json["held"], serde_json::json!([held.memory_id.as_str()]));
+    assert!(json["record_ids"].to_string().contains(corrected.record_id.as_str()), "{json}");
+    assert!(!json.to_string().contains("the boss"));
+    assert_eq!(world.found(&mei, Mode::Keyword, "leaves works goes home"), ["goes home early"]);
+    assert_eq!(Canary::new(&["Quarkgeige", "Nebelhupe"]).remains(world.path()), [].into());
+    world.assert_sound();
+}
+
+#[test]
+fn a_deletion_that_its_ledger_missed_is_entered_before_it_is_completed() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, None, "keeps an opal in the drawer", "chat-1");
+    let gone = world.say(&mei, None, &format!("orders {CANARY}"), "chat-1");
+    world.drain();
+    let other = world.open_another();
+    other.recall(&mei, &Query::new(CANARY)).unwrap();
+    assert_eq!(world.forget_memory(&mei, &gone.memory_id).code(), "incomplete");
+    drop(other);
+    // As if the process had been killed between the two commits.
+    let ledger = rusqlite::Connection::open(world.path().join("ledger.db")).unwrap();
+    let count =
+        || ledger.query_row("SELECT count(*) FROM tombstones", [], |row| row.get::<_, i64>(0)).unwrap();
+    ledger.execute_batch("DELETE FROM tombstones; DELETE FROM marks").unwrap();
+    assert_eq!((count(), world.memory().resume_deletions().unwrap(), count()), (0, 0, 1));
+    assert_eq!(world.forget_memory(&mei, &gone.memory_id).code(), "already_forgotten");
+}
+
+#[test]
+fn what_waits_above_the_clearance_is_not_dropped_with_a_subject() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let cleared = mei.clone().with_clearance(Sensitivity::Sensitive);
+    let doubt = |sensitivity, text: &str| Candidate {
+        confidence: 0.3,
+        sensitivity,
+        ..world.said(Some("illness"), text, "rumour")
+    };
+    world.remember(&cleared, &doubt(Sensitivity::Sensitive, "perhaps has asthma"));
+    world.remember(&mei, &doubt(Sensitivity::Internal, "perhaps has a cold"));
+    assert_eq!(world.memory().waiting(&cleared, 10).unwrap().1, 2);
+    world.forget(&mei, Selector::Subject("illness".to_owned()));
+    assert_eq!(world.memory().waiting(&cleared, 10).unwrap().1, 1);
+    world.forget(&cleared, Selector::Subject("illness".to_owned()));
+    assert_eq!(world.memory().waiting(&cleared, 10).unwrap().1, 0);
 }
 
 fn derived(world: &World, from: &[&Written], text: &str) -> Candidate {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::import::progress;
 use super::open::Session;
 use super::out::shown;
-use super::{Common, Failure, Out, verify};
+use super::{Common, Failure, Out, show, verify};
 use crate::settings::Settings;
 
 #[derive(Args)]
@@ -20,11 +20,15 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
     let mut done = Vec::new();
     let aside = set_damaged_ledger_aside(&Settings::of(common)?.store, SystemClock.now())?;
     if let Some(aside) = &aside {
-        let kept = aside.display();
-        done.push(Finding::new(
-            "ledger",
-            format!("it can't be read and is kept as {kept}; a new one was made"),
-        ));
+        let known = match aside.salvaged {
+            Some(salvaged) => format!("{} could be read in it", show::counted(salvaged as u64, "deletion", "deletions")),
+            None => "nothing could be read in it: if the database was put back to an earlier state, look whether what was forgotten since is back".to_owned(),
+        };
+        let kept = aside.kept.display();
+        let told = format!(
+            "it is damaged and is kept as {kept}; {known}; a new one was made with all that the database knows"
+        );
+        done.push(Finding::new("ledger", told));
     }
     let session = Session::mending(common, out)?;
     done.extend(verify::repaired(&session, out).into_iter().map(|notice| Finding::new("opening", notice)));

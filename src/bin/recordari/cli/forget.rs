@@ -267,6 +267,10 @@ fn print_preview(preview: &Preview, out: &mut Out) -> Result<(), Failure> {
             out.line(format!("  {} {what}", ids.len()))?;
         }
     }
+    if preview.elsewhere > 0 {
+        let namespaces = show::counted(preview.elsewhere as u64, "other namespace", "other namespaces");
+        out.line(format!("  what was derived from it in {namespaces} would go too, or be held back"))?;
+    }
     if preview.blocks_source {
         out.line("  the source could not come back")?;
     }
@@ -288,10 +292,11 @@ fn only_blocked(receipt: &Receipt) -> bool {
 
 pub(super) fn counted(receipt: &Receipt) -> String {
     let count = |name: &str| count(receipt, name);
-    let mut parts = vec![
-        show::counted(count("memories"), "memory", "memories"),
-        show::counted(count("records"), "version", "versions"),
-    ];
+    let mut parts = vec![show::counted(count("memories"), "memory", "memories")];
+    // Who sees one memory of a deletion alone is not told of its versions.
+    if receipt.details["counts"]["records"].is_u64() {
+        parts.push(show::counted(count("records"), "version", "versions"));
+    }
     if count("candidates") > 0 {
         parts.push(show::counted(count("candidates"), "waiting candidate", "waiting candidates"));
     }
@@ -334,7 +339,12 @@ pub(super) fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Fail
     if receipt.details["source_blocked"] == Value::Bool(true) {
         out.line("  the source may not come back")?;
     }
-    if receipt.details["selector"] == "below" {
+    let elsewhere = count(receipt, "namespaces_elsewhere");
+    if elsewhere > 0 {
+        let namespaces = show::counted(elsewhere, "other namespace", "other namespaces");
+        out.line(format!("  what was derived from it in {namespaces} went too, or is held back"))?;
+    }
+    if receipt.details["selector"] == "below" && receipt.details["places"].is_object() {
         out.line("  recordari jobs --below lists it: its ids are for those who see what is below")?;
     }
     if let Some([.., last]) = receipt.details["backups"].as_array().map(Vec::as_slice) {

@@ -104,6 +104,7 @@ pub fn preview(preview: Option<&Preview>) -> Value {
             "memories": preview.memories.len(),
             "records": preview.records.len(),
             "candidates": preview.candidates,
+            "namespaces_elsewhere": preview.elsewhere,
         },
         "blocks_source": preview.blocks_source,
     })
