@@ -92,7 +92,7 @@ reasons! {
     NotYetValid "not_yet_valid" "The record holds from a later time." "Ask as of that time.";
     AboveClearance "above_clearance" "The record is more sensitive than this caller may read." "Ask as a caller who may.";
     OutsideFilter "outside_filter" "The record does not meet the query's filters." "Change the filters.";
-    HeldSourceForgotten "held_source_forgotten" "A record that this one was derived from was forgotten." "Derive it again, or confirm it.";
+    HeldSourceForgotten "held_source_forgotten" "A record that this one was derived from was forgotten." "Derive it again, or confirm it: a correction with the same words does.";
     NotRetrieved "not_retrieved" "Other records were nearer to the query in every search." "Ask more precisely.";
 
     // Degraded answers.

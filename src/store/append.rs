@@ -290,8 +290,9 @@ impl Writing<'_> {
             evidence: Vec::new(),
             episode: candidate.episode,
             authority: admitted.authority(),
-            confidence: candidate.confidence,
-            importance: candidate.importance,
+            // SQLite gives back 0 for the zero below zero.
+            confidence: candidate.confidence + 0.0,
+            importance: candidate.importance + 0.0,
             sensitivity: admitted.sensitivity(),
             lifetime: candidate.lifetime,
             observed_at: admitted.observed_at(),

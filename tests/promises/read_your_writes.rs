@@ -108,3 +108,21 @@ fn a_reach_below_follows_every_write_below_and_no_other() {
     assert_eq!(found(&world.open_another()), found(world.memory()));
     world.assert_sound();
 }
+
+#[test]
+fn every_number_that_is_taken_is_read_back() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    for (number, (confidence, importance)) in
+        [(1.0, -0.0), (1.0, 0.0), (0.8, 5e-324), (0.750_000_000_000_000_1, 1.0 - f64::EPSILON), (1.0, 1.0)]
+            .into_iter()
+            .enumerate()
+    {
+        let text = format!("keeps opal number {number} in the drawer");
+        let candidate = recordari::Candidate { confidence, importance, ..world.said(None, &text, "chat") };
+        let written = world.commit(&mei, &candidate);
+        let record = world.memory().get(&mei, &written.memory_id).unwrap().unwrap();
+        assert_eq!((record.confidence, record.importance), (confidence, importance));
+    }
+    world.assert_sound();
+}
