@@ -292,13 +292,14 @@ fn revoke_one(
         ));
     };
     let backups = writing.backups()?;
-    let body = receipt::body(sources, request, namespace, &writing.digest_of(&erased), &backups, &erased);
+    let body =
+        receipt::body(sources, Some(request), namespace, &writing.digest_of(&erased), &backups, &erased);
     let request_id = request.request_id.as_deref();
     let job = writing.open_job(namespace, &request.selector, &receipt_id, request_id, erased.seq, body)?;
     let mut receipts = vec![receipt_id];
     for (namespace, elsewhere) in &erased.elsewhere {
         let (part, receipt) = (&elsewhere.erased, &elsewhere.receipt);
-        let body = receipt::body_of_derived(sources, namespace, &writing.digest_of(part), &backups, part);
+        let body = receipt::body(sources, None, namespace, &writing.digest_of(part), &backups, part);
         // Nobody can ask for it: its target is its own receipt.
         let target = Selector::Memory(MemoryId::new(receipt.clone()));
         writing.open_job(namespace, &target, receipt, None, erased.seq, body)?;

@@ -140,55 +140,29 @@ pub(super) fn left_to_json(left: &[Left]) -> Value {
 }
 
 /// What the job keeps for the receipt. A subject is content, and so is a source's name: the selector is
-/// named by its sort alone, unless it is an id.
+/// named by its sort alone, unless it is an id. No request: it was derived from what was asked for in another
+/// namespace, and knows nothing of that.
 pub(super) fn body(
     sources: Sources<'_>,
-    request: &Forget,
+    request: Option<&Forget>,
     namespace: &Namespace,
     digest: &str,
     backups: &[String],
     erased: &Erased,
 ) -> Value {
-    let target = match &request.selector {
-        Selector::Memory(id) => json!({ "memory": id.as_str() }),
-        Selector::Subject(_) => json!("subject"),
-        Selector::Source(_) => json!("source"),
-        Selector::Everything => json!("namespace"),
-        Selector::Below => json!(BELOW),
+    let target = match request.map(|request| &request.selector) {
+        None => json!("derived"),
+        Some(Selector::Memory(id)) => json!({ "memory": id.as_str() }),
+        Some(Selector::Subject(_)) => json!("subject"),
+        Some(Selector::Source(_)) => json!("source"),
+        Some(Selector::Everything) => json!("namespace"),
+        Some(Selector::Below) => json!(BELOW),
     };
-    let mut body = body_of(sources, namespace, digest, backups, erased);
-    body["selector"] = target;
-    body["reason"] = json!(request.reason);
-    body["preview"] = json!(request.preview);
-    body
-}
-
-/// The same for what was derived from it in another namespace, which knows nothing of the request.
-pub(super) fn body_of_derived(
-    sources: Sources<'_>,
-    namespace: &Namespace,
-    digest: &str,
-    backups: &[String],
-    erased: &Erased,
-) -> Value {
-    let mut body = body_of(sources, namespace, digest, backups, erased);
-    body["selector"] = json!("derived");
-    body["reason"] = json!(DERIVED);
-    body
-}
-
-fn body_of(
-    sources: Sources<'_>,
-    namespace: &Namespace,
-    digest: &str,
-    backups: &[String],
-    erased: &Erased,
-) -> Value {
     let now = sources.now.to_string();
     json!({
         "namespace": namespace_to_json(namespace),
-        "selector": null,
-        "reason": null,
+        "selector": target,
+        "reason": request.map_or(DERIVED, |request| &request.reason),
         "memory_ids": erased.memories.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
         "generations": erased.generations(),
         "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
@@ -203,7 +177,7 @@ fn body_of(
             "namespaces_elsewhere": erased.elsewhere.len(),
         },
         "source_blocked": erased.blocked,
-        "preview": null,
+        "preview": request.and_then(|request| request.preview.as_deref()),
         "digest": digest,
         // They may hold it until they are deleted; a store that is made of one forgets it again.
         "backups": backups,

@@ -3,7 +3,7 @@
 
 use super::erase::{Erased, Version};
 use super::events::Event;
-use super::number::doc_of;
+use super::number::{doc_of, row_of};
 use super::snapshot::{Place, place_of};
 use super::writing::Writing;
 use crate::change::DocId;
@@ -32,12 +32,18 @@ impl Writing<'_> {
         let mut frontier: Vec<String> = erased.records.iter().map(|id| id.as_str().to_owned()).collect();
         while let Some(source) = frontier.pop() {
             for derived in self.derived_from(&source)? {
+                // Another version of the same memory may have taken it along.
+                if !self.says_something(derived.doc)? {
+                    continue;
+                }
                 let place = place_of(self.connection(), derived.doc.namespace())?
                     .ok_or_else(|| Error::Corrupt("a record lives in no namespace".to_owned()))?;
                 let (part, receipt) = erased.part_of(&place.namespace, receipt, self.now)?;
                 let before = part.records.len();
                 if !derived.rests_on_more {
                     self.erase_derived(&place, &derived, &receipt, part)?;
+                    // It rested on something that has gone since it was held.
+                    part.held.retain(|held| held.as_str() != derived.memory_id);
                 } else if derived.state == State::Current {
                     self.hold(&derived, part)?;
                     frontier.push(derived.record_id);
@@ -50,6 +56,13 @@ impl Writing<'_> {
             .elsewhere
             .retain(|_, elsewhere| !elsewhere.erased.records.is_empty() || !elsewhere.erased.held.is_empty());
         Ok(())
+    }
+
+    fn says_something(&self, doc: DocId) -> Result<bool> {
+        Ok(self
+            .connection()
+            .prepare_cached("SELECT 1 FROM records WHERE id = ?1 AND content IS NOT NULL")?
+            .exists([row_of(doc)])?)
     }
 
     /// Every version that says something and was derived from a record.
@@ -98,7 +111,7 @@ impl Writing<'_> {
     fn hold(&self, derived: &Derived, erased: &mut Erased) -> Result<()> {
         self.connection()
             .prepare_cached("UPDATE records SET state = ?2 WHERE id = ?1")?
-            .execute(rusqlite::params![super::number::row_of(derived.doc), State::Held.code()])?;
+            .execute(rusqlite::params![row_of(derived.doc), State::Held.code()])?;
         self.event(&Event {
             memory_id: Some(&derived.memory_id),
             record_id: Some(&derived.record_id),

@@ -257,6 +257,32 @@ fn what_was_derived_from_it_and_from_more_is_held_until_somebody_confirms_it() {
 }
 
 #[test]
+fn what_is_reached_on_two_ways_goes_once() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let source = world.say(&mei, None, "orders herring", "chat-1");
+    let summary = world.commit(&mei, &derived(&world, &[&source], "prefers fish dishes"));
+    // Of what was forgotten, and of what goes with it.
+    world.commit(&mei, &derived(&world, &[&source, &summary], "a cook should plan fish"));
+    // Two versions of one memory, the second said more firmly.
+    let weak = Candidate { confidence: 0.8, ..derived(&world, &[&source], "eats at noon") };
+    let weak = world.commit(&mei, &weak);
+    let firm = world.remember(&mei, &derived(&world, &[&source], "eats at noon"));
+    assert_eq!(firm.written().unwrap().memory_id, weak.memory_id);
+    let done = world.forget_memory(&mei, &source.memory_id);
+    let receipt = done.receipt().unwrap().to_json();
+    let mut ids: Vec<&str> =
+        receipt["memory_ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((all, ids.len(), &receipt["held"]), (4, 4, &serde_json::json!([])), "{receipt}");
+    assert!(receipt["generations"].as_array().unwrap().iter().all(|generation| generation == 1), "{receipt}");
+    assert!(world.listed(&mei).is_empty());
+    world.assert_sound();
+}
+
+#[test]
 fn what_was_derived_elsewhere_is_a_deletion_there_and_its_ids_are_nobody_elses() {
     let world = World::new();
     let (mei, tom) = (someone("acme", "mei", None), someone("acme", "tom", None));
