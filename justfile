@@ -62,6 +62,10 @@ power-loss count="1000":
 soak seconds="60":
     RECORDARI_SOAK="$1" cargo test --locked --test promises soak:: -- --nocapture
 
+# Tries the promises on encrypted stores
+encrypted:
+    .ci/encrypted --features sqlcipher
+
 # Gives so many odd inputs to everything that reads from outside: `just fuzz 2000000`
 fuzz inputs="200000":
     RECORDARI_FUZZ="$1" cargo test --locked --test fuzz -- --nocapture

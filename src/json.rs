@@ -33,6 +33,7 @@ const FIELDS: &[&str] = &[
     "revision_path",
     "reverify_before_effect",
     "derived_from",
+    "renew_consent",
 ];
 
 /// The JSON Schema of a candidate.
@@ -77,6 +78,7 @@ pub fn candidate_from_json(value: &Value) -> Result<Candidate> {
         revision_path: fields.text("revision_path")?,
         reverify_before_effect: fields.flag("reverify_before_effect")?.unwrap_or(false),
         derived_from: fields.ids("derived_from")?,
+        renew_consent: fields.flag("renew_consent")?.unwrap_or(false),
         ..defaults
     };
     candidate.check()?;
@@ -108,6 +110,7 @@ pub fn candidate_to_json(candidate: &Candidate) -> Value {
         "revision_path": candidate.revision_path,
         "reverify_before_effect": candidate.reverify_before_effect,
         "derived_from": candidate.derived_from.iter().map(RecordId::as_str).collect::<Vec<_>>(),
+        "renew_consent": candidate.renew_consent,
     })
 }
 

@@ -72,8 +72,8 @@ pub use record::{
 };
 pub use remember::{Confirmation, Correction, Outcome};
 pub use store::{
-    AsOf, BackupFile, Compare, Filter, Finding, HistoryEntry, JobCounts, JobState, LedgerAside, Manifest,
-    Page, PageRequest, PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary, Waiting,
-    Written, restore, set_damaged_ledger_aside,
+    AsOf, BackupFile, CipherKey, Compare, Filter, Finding, HistoryEntry, JobCounts, JobState, LedgerAside,
+    Manifest, Page, PageRequest, PublicKey, RestoreFrom, Restored, Selector, StateFilter, TraceSummary,
+    Waiting, Written, restore, set_damaged_ledger_aside,
 };
 pub use trust::{Authority, Sensitivity};

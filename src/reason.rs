@@ -43,6 +43,8 @@ reasons! {
     SourceWithdrawn "source_withdrawn" "The source was withdrawn and may not come back." "Use another source.";
     SourceUnavailable "source_unavailable" "A record that the candidate is derived from is unknown, forgotten or withdrawn." "Derive it again from records that are in force.";
     MemoryDeleted "memory_deleted" "The memory was forgotten, and this candidate is no newer evidence for it." "Write it again only from a new source, observed after the deletion.";
+    BlockedByTombstone "blocked_by_tombstone" "The same words were forgotten here." "Only the person may bring them back: write them again with renewed consent, as said outright, from a new source.";
+    ConsentRenewed "consent_renewed" "What was forgotten was said again on purpose, by the person." "Nothing: it is a new generation.";
     AuthorityAboveGrant "authority_above_grant" "The candidate claims more authority than this caller may give." "Write it with the authority that this caller has.";
     NeverInferred "never_inferred" "The subject is on the list of those that are never to be inferred." "Ask the person, and write what they say as user_explicit.";
     NeedsConfirmation "needs_confirmation" "What was observed or inferred needs a person's word before it takes effect." "Let a person review it.";

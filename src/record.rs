@@ -242,6 +242,10 @@ pub struct Candidate {
     pub reverify_before_effect: bool,
     /// The records that it was derived from.
     pub derived_from: Vec<RecordId>,
+    /// Whether the person brings back on purpose what was forgotten; otherwise the same words stay out
+    /// (`blocked_by_tombstone`). It takes their own word ([`Authority::UserExplicit`] or
+    /// [`Authority::HumanReviewed`]), observed after the deletion, and a source that was not forgotten along.
+    pub renew_consent: bool,
 }
 
 impl Candidate {
@@ -271,6 +275,7 @@ impl Candidate {
             revision_path: None,
             reverify_before_effect: false,
             derived_from: Vec::new(),
+            renew_consent: false,
         }
     }
 

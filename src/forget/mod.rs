@@ -3,6 +3,7 @@
 
 mod clean;
 mod forms;
+mod pages;
 mod probe;
 mod receipt;
 
@@ -18,7 +19,7 @@ use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, 
 use clean::{Gone, clean, finish, let_go};
 
 pub use clean::resume;
-pub use probe::{Needles, Place, Probed, probe};
+pub use probe::{Needles, Place, Probed, TextVectors, probe};
 pub use receipt::{Promise, Receipt, verify_receipt};
 
 /// Something that is left to clean up, and who or what is in the way.

@@ -2,16 +2,20 @@
 //! that are deleted and still open. A place that can't be read is not called clean.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
 use super::forms::{BYTES_MIN, few_forms, forms, parts};
+use super::pages;
+use crate::change::DocId;
+use crate::embed::Embedder;
 use crate::error::{Error, Result};
-use crate::index::keyword::View;
-use crate::store::Snapshot;
+use crate::index::keyword::{View, stray_terms};
+use crate::simd::{pack, packed_len};
+use crate::store::{CipherKey, Snapshot};
 use crate::text::terms;
 
 /// How many bytes are read at once.
@@ -22,6 +26,15 @@ const PART_BYTES: usize = 8;
 const TEXTS_MAX: usize = 1000;
 const BYTES_MAX: usize = 1 << 16;
 
+/// How many numbers of a vector are looked for together, so that one that lies on two pages is met, and how many of them may
+/// be nothing.
+const NUMBERS: usize = 8;
+const NOTHINGS_MAX: usize = 2;
+/// What stands before the numbers of a packed vector.
+const SCALE_BYTES: usize = packed_len(0);
+
+/// The place of vectors, which have no form but their bytes.
+const VECTORS: &str = "vectors of the texts, in the bytes of every file";
 /// The place of what the decoded index holds.
 const WORDS: &str = "keyword index, decoded: words that no memory has";
 /// How the files of a segment of the index end: their words are packed, so that a search of their bytes proves nothing.
@@ -66,20 +79,141 @@ impl Probed {
     }
 }
 
+/// The vectors of the texts, if the store has any of its own.
+pub enum TextVectors {
+    /// There are none in the store.
+    None,
+    /// Of the model that made those in the store.
+    Of(Vec<Vec<f32>>),
+    /// They could not be made, so nothing can be said of them.
+    Unknown(String),
+}
+
+impl TextVectors {
+    /// As they would be in the store: of the text alone, so that of a memory with a subject the text to look for begins with
+    /// it, as `subject: text`.
+    pub fn by(
+        model: Option<&dyn Embedder>,
+        texts: &[String],
+        snapshot: &Snapshot<'_>,
+    ) -> Result<TextVectors> {
+        let Some(in_use) = snapshot.models()?.into_iter().find(|model| model.in_use) else {
+            return Ok(TextVectors::None);
+        };
+        let made = match model {
+            None => Err("there is no model to make the texts' vectors with".to_owned()),
+            Some(model) if model.model().fingerprint != in_use.fingerprint => {
+                Err("another model made the vectors of the store".to_owned())
+            }
+            Some(model) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                model.embed_passages(&texts).map_err(|error| error.to_string())
+            }
+        };
+        Ok(match made {
+            Ok(vectors) => TextVectors::Of(vectors.into_iter().flatten().collect()),
+            Err(why) => TextVectors::Unknown(why),
+        })
+    }
+}
+
 /// What is looked for. It is kept in memory alone, and shown nowhere.
 pub struct Needles {
     texts: Vec<String>,
     whole: AhoCorasick,
     parts: AhoCorasick,
+    vectors: Vectors,
     longest: usize,
 }
 
+/// Stretches of vectors, as they are packed.
+struct Vectors {
+    count: usize,
+    stretches: AhoCorasick,
+    /// Of a vector that is there, to show that the search sees; none if there is none.
+    witness: Option<AhoCorasick>,
+    unknown: Option<String>,
+}
+
+impl Vectors {
+    fn new(of_texts: TextVectors, snapshot: &Snapshot<'_>) -> Result<Vectors> {
+        let (vectors, unknown) = match of_texts {
+            TextVectors::None => (Vec::new(), None),
+            TextVectors::Of(vectors) => (vectors, None),
+            TextVectors::Unknown(why) => (Vec::new(), Some(why)),
+        };
+        let packed = |vector: &Vec<f32>| {
+            let mut bytes = Vec::new();
+            pack(vector, &mut bytes);
+            stretches(&bytes)
+        };
+        let mut wanted: Vec<Vec<u8>> = vectors.iter().flat_map(packed).collect();
+        wanted.sort();
+        wanted.dedup();
+        let mut witness = None;
+        if !wanted.is_empty() {
+            // What a memory has that is rightly there is no trace of another.
+            let all = searcher(&wanted)?;
+            let mut rightly: BTreeSet<usize> = BTreeSet::new();
+            snapshot.each_vector(|bytes| {
+                rightly.extend(all.find_overlapping_iter(bytes).map(|found| found.pattern().as_usize()));
+                if witness.is_none() {
+                    witness = Some(stretches(bytes)).filter(|stretches| !stretches.is_empty());
+                }
+            })?;
+            let mut number = 0;
+            wanted.retain(|_| {
+                number += 1;
+                !rightly.contains(&(number - 1))
+            });
+        }
+        let witness = witness.map(|stretches| searcher(&stretches)).transpose()?;
+        Ok(Vectors { count: vectors.len(), stretches: searcher(&wanted)?, witness, unknown })
+    }
+
+    /// What was met of them in all files.
+    fn place(&self, met: u64, is_witnessed: bool) -> Option<Place> {
+        let why = match &self.unknown {
+            Some(why) => Some(why.clone()),
+            None if self.witness.is_some() && !is_witnessed => {
+                Some("one that is there was not met: the search does not see".to_owned())
+            }
+            None => None,
+        };
+        let place = Place {
+            name: VECTORS.to_owned(),
+            looked_at: self.count as u64,
+            copies: 0,
+            parts: met,
+            unreadable: why,
+        };
+        (self.count > 0 || self.unknown.is_some()).then_some(place)
+    }
+}
+
+/// The parts of a packed vector that are looked for, each by itself.
+fn stretches(packed: &[u8]) -> Vec<Vec<u8>> {
+    let numbers = packed.get(SCALE_BYTES..).unwrap_or_default();
+    let says = |stretch: &&[u8]| {
+        let nothings = stretch.chunks_exact(2).filter(|number| **number == [0, 0]).count();
+        nothings <= NOTHINGS_MAX
+    };
+    let found: Vec<Vec<u8>> = numbers.chunks_exact(2 * NUMBERS).filter(says).map(<[u8]>::to_vec).collect();
+    // Of one with few numbers that say anything only the whole can be told from others.
+    let whole = || vec![numbers.to_vec()].into_iter().filter(|whole| whole.iter().any(|byte| *byte != 0));
+    if found.is_empty() { whole().collect() } else { found }
+}
+
+fn searcher(needles: &[Vec<u8>]) -> Result<AhoCorasick> {
+    AhoCorasick::new(needles).map_err(|error| Error::invalid("texts", error.to_string()))
+}
+
 impl Needles {
-    /// Texts, and parts of them that no memory of the store has.
+    /// Texts, parts of them that no memory of the store has, and their vectors.
     ///
     /// # Errors
     /// `Invalid` for no text, too many, or one of which nothing can be looked for.
-    pub fn new(texts: &[String], snapshot: &Snapshot<'_>) -> Result<Needles> {
+    pub fn new(texts: &[String], vectors: TextVectors, snapshot: &Snapshot<'_>) -> Result<Needles> {
         let bytes: usize = texts.iter().map(String::len).sum();
         if texts.is_empty() || texts.len() > TEXTS_MAX || bytes > BYTES_MAX {
             return Err(Error::invalid(
@@ -107,16 +241,21 @@ impl Needles {
             .flat_map(|(_, part)| few_forms(part))
             .filter(|part| !known.contains(part))
             .collect();
+        let vectors = Vectors::new(vectors, snapshot)?;
         let longest = whole.iter().chain(&parts).map(Vec::len).max().unwrap_or(0);
-        let searcher = |needles: &[Vec<u8>]| {
-            AhoCorasick::new(needles).map_err(|error| Error::invalid("texts", error.to_string()))
-        };
-        Ok(Needles { texts: texts.to_vec(), whole: searcher(&whole)?, parts: searcher(&parts)?, longest })
+        let longest = longest.max(vectors.stretches.max_pattern_len());
+        let (whole, parts) = (searcher(&whole)?, searcher(&parts)?);
+        Ok(Needles { texts: texts.to_vec(), whole, parts, vectors, longest })
+    }
+
+    /// The words of the texts, as the keyword index has them.
+    fn terms(&self) -> HashSet<Vec<u8>> {
+        self.texts.iter().flat_map(|text| terms(text)).map(String::into_bytes).collect()
     }
 
     /// Looks through a reader.
     fn in_reader(&self, mut reader: impl Read, witness: Option<&AhoCorasick>) -> std::io::Result<Seen> {
-        let (mut all, mut copies, mut parts, mut is_witnessed) = (0, 0, 0, false);
+        let mut all = Seen::default();
         let mut buffer: Vec<u8> = Vec::new();
         let mut kept = 0;
         loop {
@@ -131,15 +270,19 @@ impl Needles {
                 }
             }
             let is_last = filled < buffer.len();
-            all += (filled - kept) as u64;
+            all.bytes += (filled - kept) as u64;
             let seen = &buffer[..filled];
             // What ends in the part that was seen before was counted then.
             let new = |found: &aho_corasick::Match| found.end() > kept;
-            copies += self.whole.find_overlapping_iter(seen).filter(new).count() as u64;
-            parts += self.parts.find_overlapping_iter(seen).filter(new).count() as u64;
-            is_witnessed |= witness.is_some_and(|witness| witness.is_match(seen));
+            let met = |needles: &AhoCorasick| needles.find_overlapping_iter(seen).filter(new).count() as u64;
+            let sees = |needles: Option<&AhoCorasick>| needles.is_some_and(|needles| needles.is_match(seen));
+            all.copies += met(&self.whole);
+            all.parts += met(&self.parts);
+            all.vectors += met(&self.vectors.stretches);
+            all.is_witnessed |= sees(witness);
+            all.is_vector_witnessed |= sees(self.vectors.witness.as_ref());
             if is_last {
-                return Ok(Seen { bytes: all, copies, parts, is_witnessed });
+                return Ok(all);
             }
             let keep = self.longest.min(filled);
             buffer.copy_within(filled - keep..filled, 0);
@@ -149,16 +292,19 @@ impl Needles {
 }
 
 /// What was seen in one file.
+#[derive(Default)]
 struct Seen {
     bytes: u64,
     copies: u64,
     parts: u64,
+    vectors: u64,
     /// Whether the memory that is known to be there was.
     is_witnessed: bool,
+    is_vector_witnessed: bool,
 }
 
-/// Looks for texts in a store's folder and in other folders, such as backups. `progress` is told how many bytes of all
-/// files were looked at.
+/// Looks for texts in a store's folder and in other folders, such as backups. Told with the index: the documents that
+/// graphs have a vector of. `progress` is told how many bytes of all files were looked at.
 ///
 /// # Errors
 /// What keeps it from beginning; a file that can't be read is told in its place.
@@ -167,7 +313,7 @@ pub fn probe(
     others: &[PathBuf],
     needles: &Needles,
     snapshot: &Snapshot<'_>,
-    view: &View,
+    (view, graphs): (&View, Result<Vec<DocId>>),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Probed> {
     let mut probed = Probed::default();
@@ -191,20 +337,35 @@ pub fn probe(
         .map(|text| AhoCorasick::new([text.as_bytes()]).map_err(|error| Error::Index(error.to_string())));
     let seeing = seeing.transpose()?;
     let in_use: HashSet<String> = segments(&folder.join("derived").join("keyword"));
+    let mut strays: BTreeMap<PathBuf, Stray> = BTreeMap::new();
     let mut seen_in: BTreeSet<String> = BTreeSet::new();
+    let (mut vectors, mut vectors_seen_in) = (0, BTreeSet::new());
     let mut done = 0;
     for (name, path) in all {
-        let looked = File::open(&path).and_then(|file| needles.in_reader(file, seeing.as_ref()));
+        let looked = pages::open(&path, snapshot.cipher()).and_then(|opened| match opened {
+            Ok(file) => needles.in_reader(file, seeing.as_ref()).map(Ok),
+            Err(why) => Ok(Err(why)),
+        });
         match looked {
-            Ok(Seen { bytes, copies, parts, is_witnessed }) => {
-                done += bytes;
-                if is_witnessed {
+            Ok(Err(why)) => probed.places.push(unreadable(name, why)),
+            Ok(Ok(seen)) => {
+                done += seen.bytes;
+                vectors += seen.vectors;
+                if seen.is_vector_witnessed {
+                    vectors_seen_in.insert(format!("vectors, in {name}"));
+                }
+                if seen.is_witnessed {
                     seen_in.insert(name.clone());
                 }
-                let undecoded = is_packed(&path) && !in_use.contains(&stem(&path));
-                let why =
-                    undecoded.then(|| "no index in use has it, so its words can't be decoded".to_owned());
-                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: why });
+                if is_packed(&path) && !in_use.contains(&stem(&path)) {
+                    let stray = strays.entry(path.with_file_name(stem(&path))).or_default();
+                    stray.files.push(probed.places.len());
+                    if path.extension().is_some_and(|end| end == "term") {
+                        stray.terms = Some(path);
+                    }
+                }
+                let Seen { bytes, copies, parts, .. } = seen;
+                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: None });
             }
             // A file that others have deleted meanwhile holds nothing any more; who still has it open is told below.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -212,10 +373,14 @@ pub fn probe(
         }
         progress(done, sizes.max(done));
     }
-    probed.places.push(
-        words(needles, snapshot, view)
-            .unwrap_or_else(|error| unreadable(WORDS.to_owned(), &error.to_string())),
-    );
+    probed.places.extend(needles.vectors.place(vectors, !vectors_seen_in.is_empty()));
+    let mut known = HashSet::new();
+    let decoded = words(needles, snapshot, view, &mut known);
+    for stray in strays.into_values() {
+        stray.look(needles, &known, snapshot.cipher(), &mut probed.places);
+    }
+    probed.places.push(decoded.unwrap_or_else(|error| unreadable(WORDS.to_owned(), &error.to_string())));
+    probed.places.extend(rows_of_graphs(snapshot, graphs));
     let leftovers = snapshot.leftovers()?;
     probed.places.push(Place {
         name: "database, decoded: what forgotten records still hold".to_owned(),
@@ -234,14 +399,62 @@ pub fn probe(
         probed.control.extend(met.then(|| "keyword index, decoded".to_owned()));
         probed.blind = !seen_in.iter().any(|name| name.starts_with("recordari.db"));
     }
-    probed.control.splice(0..0, seen_in);
+    probed.control.splice(0..0, seen_in.into_iter().chain(vectors_seen_in));
     Ok(probed)
 }
 
-/// Words of the texts that stand in the index, though no record that is there has them.
-fn words(needles: &Needles, snapshot: &Snapshot<'_>, view: &View) -> Result<Place> {
-    let wanted: HashSet<Vec<u8>> =
-        needles.texts.iter().flat_map(|text| terms(text)).map(String::into_bytes).collect();
+/// A segment that lies there and is in no index in use: a crash has left it, somebody builds it, or it is a copy's.
+#[derive(Default)]
+struct Stray {
+    /// The places of its files.
+    files: Vec<usize>,
+    /// The one with its words; the others hold numbers.
+    terms: Option<PathBuf>,
+}
+
+impl Stray {
+    /// Decodes its words. Where that can't be done, nothing can be said of any of its files.
+    fn look(
+        self,
+        needles: &Needles,
+        known: &HashSet<Vec<u8>>,
+        cipher: Option<&CipherKey>,
+        places: &mut Vec<Place>,
+    ) {
+        let wanted = needles.terms();
+        let read = self.terms.as_ref().map(|file| stray_terms(file, cipher.map(CipherKey::of_derived)));
+        match (self.terms.as_ref(), read) {
+            (Some(_), Some(Ok(found))) => {
+                let of = self.files.iter().find(|at| places[**at].name.ends_with(".term"));
+                let name = of.map(|at| places[*at].name.clone()).unwrap_or_default();
+                let left = found.iter().filter(|term| wanted.contains(*term) && !known.contains(*term));
+                places.push(Place {
+                    name: format!("{name}, decoded: words that no memory has"),
+                    looked_at: found.len() as u64,
+                    copies: left.count() as u64,
+                    parts: 0,
+                    unreadable: None,
+                });
+            }
+            _ => {
+                for at in self.files {
+                    let why = "no index in use has it, and its words can't be decoded";
+                    places[at].unreadable = Some(why.to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Words of the texts that stand in the index, though no record that is there has them. Those that some record has are
+/// put into `known`.
+fn words(
+    needles: &Needles,
+    snapshot: &Snapshot<'_>,
+    view: &View,
+    known: &mut HashSet<Vec<u8>>,
+) -> Result<Place> {
+    let wanted = needles.terms();
     let mut looked_at = 0;
     let mut there: BTreeMap<u32, BTreeSet<Vec<u8>>> = BTreeMap::new();
     view.for_each_term(|partition, term| {
@@ -254,13 +467,27 @@ fn words(needles: &Needles, snapshot: &Snapshot<'_>, view: &View) -> Result<Plac
     let mut left = 0;
     for (namespace, mut terms) in there {
         view.words_of(namespace, |term, doc, _| {
-            if in_force.contains(&doc) {
-                terms.remove(term);
+            if in_force.contains(&doc) && terms.remove(term) {
+                known.insert(term.to_vec());
             }
         })?;
         left += terms.len() as u64;
     }
     Ok(Place { name: WORDS.to_owned(), looked_at, copies: left, parts: 0, unreadable: None })
+}
+
+/// The vectors in graphs whose records hold nothing any more; none where there are no graphs.
+fn rows_of_graphs(snapshot: &Snapshot<'_>, graphs: Result<Vec<DocId>>) -> Option<Place> {
+    let name = "graphs, decoded: vectors of what is not there".to_owned();
+    let left = |docs: &Vec<DocId>| -> Result<u64> {
+        docs.iter().try_fold(0, |left, doc| Ok(left + u64::from(!snapshot.holds_anything(*doc)?)))
+    };
+    let counted = graphs.and_then(|docs| Ok((docs.len() as u64, left(&docs)?)));
+    match counted {
+        Ok((0, _)) => None,
+        Ok((looked_at, copies)) => Some(Place { name, looked_at, copies, parts: 0, unreadable: None }),
+        Err(error) => Some(unreadable(name, &error.to_string())),
+    }
 }
 
 /// Files of the store that are deleted and that some process still has open or mapped: their bytes are still there.

@@ -49,6 +49,8 @@ pub struct Facts {
     pub source_withdrawn: bool,
     /// When the memory, or one with the same text, was last forgotten here.
     pub forgotten_at: Option<Timestamp>,
+    /// The same words were forgotten here, under whatever subject.
+    pub forgotten_words: bool,
     /// The proposal's source, or its place in it, is one that the forgotten memory rested on.
     pub forgotten_source: bool,
     /// The record in force with the same text, compared as text.
@@ -100,6 +102,7 @@ pub struct Admitted {
     expires_at: Option<Timestamp>,
     authority: Authority,
     sensitivity: Sensitivity,
+    renews: bool,
 }
 
 impl Admitted {
@@ -126,6 +129,11 @@ impl Admitted {
     /// Until when it holds, the lifetime's own end included.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.expires_at
+    }
+
+    /// Whether it brings back on purpose what was forgotten.
+    pub fn renews(&self) -> bool {
+        self.renews
     }
 
     /// The lowest authority of the candidate and of what it was derived from.
@@ -199,6 +207,7 @@ fn admit(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Admitted {
         expires_at,
         authority: derived.iter().map(|record| record.authority).fold(candidate.authority, Ord::min),
         sensitivity: derived.iter().map(|record| record.sensitivity).fold(candidate.sensitivity, Ord::max),
+        renews: facts.forgotten_words && facts.same_text.is_none(),
         candidate,
     }
 }

@@ -1,8 +1,9 @@
 //! Where does it come from? Everything names its source and time; a withdrawn source and old
-//! evidence for a forgotten memory stay out.
+//! evidence for a forgotten memory stay out, and its words until the person brings them back.
 
 use super::{Facts, Gate, Proposal, Stop};
 use crate::reason::Reason;
+use crate::trust::Authority;
 
 /// How far ahead of this machine's clock an observation may lie, in seconds: two machines' clocks
 /// differ a little, and that is no reason to refuse.
@@ -27,6 +28,13 @@ pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts) -> Gate {
     let late = facts.forgotten_at.is_some_and(|forgotten_at| observed_at <= forgotten_at);
     if late || facts.forgotten_source {
         return Err(Stop::Reject(Reason::MemoryDeleted));
+    }
+    // The same words come back by the person's own word alone; where they are in force that was given, or some other
+    // memory says them.
+    let renewed = candidate.renew_consent
+        && matches!(candidate.authority, Authority::UserExplicit | Authority::HumanReviewed);
+    if facts.forgotten_words && facts.same_text.is_none() && !renewed {
+        return Err(Stop::Reject(Reason::BlockedByTombstone));
     }
     if facts.derived_from.len() < candidate.derived_from.len() {
         return Err(Stop::Reject(Reason::SourceUnavailable));

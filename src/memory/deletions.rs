@@ -10,7 +10,7 @@ use super::Memory;
 use super::inner::Inner;
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::forget::{self, Forget, Forgotten, Needles, Place, Preview, Probed, Receipt};
+use crate::forget::{self, Forget, Forgotten, Needles, Place, Preview, Probed, Receipt, TextVectors};
 use crate::namespace::Principal;
 use crate::recall::{self, Mode, Query};
 use crate::store::{JobCounts, JobState, PublicKey};
@@ -128,9 +128,10 @@ impl Memory {
         let inner = &self.inner;
         let mut probed = {
             let snapshot = inner.store.snapshot()?;
-            let needles = Needles::new(texts, &snapshot)?;
-            let view = inner.relay.view();
-            forget::probe(inner.store.folder(), others, &needles, &snapshot, &view, progress)?
+            let vectors = TextVectors::by(inner.embedder.as_deref(), texts, &snapshot)?;
+            let needles = Needles::new(texts, vectors, &snapshot)?;
+            let derived = (&inner.relay.view(), inner.relay.docs_of_graphs());
+            forget::probe(inner.store.folder(), others, &needles, &snapshot, derived, progress)?
         };
         for mode in Mode::ALL {
             let mut copies = 0;

@@ -26,8 +26,8 @@ use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{Drained, Relay};
 use crate::remember::{self, Confirmation, Correction, Outcome};
 use crate::store::{
-    AsOf, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, StateFilter, Store,
-    TraceStore, TraceSummary, Waiting, minted,
+    AsOf, CipherKey, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, StateFilter,
+    Store, TraceStore, TraceSummary, Waiting, minted,
 };
 
 use background::Background;
@@ -39,6 +39,9 @@ pub use mend::Mended;
 pub struct Options {
     /// The folder that the store lies in; made when it is missing.
     pub folder: PathBuf,
+    /// What the store is encrypted with at rest; none: it is not. It is kept apart from the store and given whenever it
+    /// is opened. Needs a build with the feature `sqlcipher`.
+    pub cipher: Option<CipherKey>,
     /// The model; none: search by keyword alone, records wait for a model.
     pub embedder: Option<Arc<dyn Embedder>>,
     /// The vectors of how many questions are kept in memory, so that one that is asked again is not embedded
@@ -59,11 +62,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// That folder, no model, the default policy, the machine's clock, a background thread, 1 GiB of namespaces in
+    /// That folder, not encrypted, no model, the default policy, the machine's clock, a background thread, 1 GiB of namespaces in
     /// memory.
     pub fn new(folder: impl Into<PathBuf>) -> Options {
         Options {
             folder: folder.into(),
+            cipher: None,
             embedder: None,
             queries_kept: 256,
             cache_bytes: 1 << 30,
@@ -114,13 +118,13 @@ impl Memory {
     /// As [`Store::open`].
     pub fn open(options: Options) -> Result<(Memory, Opening)> {
         let now = options.clock.now();
-        let (store, opened) = Store::open(&options.folder, now)?;
+        let (store, opened) = Store::open(&options.folder, options.cipher.as_ref(), now)?;
         let (relay, rebuilt) = Relay::open(&store, options.cache_bytes)?;
         let (policy, policy_error) = match options.policy {
             Ok(policy) => (policy, None),
             Err(error) => (Policy::default(), Some(error.to_string())),
         };
-        let (traces, traces_lost) = TraceStore::open(store.folder())?;
+        let (traces, traces_lost) = TraceStore::open(store.folder(), store.cipher())?;
         let inner = Inner {
             store,
             relay,
@@ -465,6 +469,7 @@ impl Memory {
             "model": in_use.map(|model| json!({ "name": model.name, "dims": model.dims, "fingerprint": model.fingerprint })),
             "embedded": in_use.filter(|_| readable > 0).map(|_| json!({ "records": embedded, "of": readable })),
             "policy_version": self.inner.policy_version,
+            "encrypted": self.inner.store.cipher().is_some(),
         }))
     }
 

@@ -18,9 +18,9 @@ use rayon::prelude::*;
 
 use crate::change::{Change, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
-use crate::index::keyword::{self, Condition, Entry, KeywordIndex, View, Writer};
+use crate::index::keyword::{self, Condition, Entry, Home, KeywordIndex, View, Writer};
 use crate::record::State;
-use crate::store::{Snapshot, Store, create_private_folder, sync_folder};
+use crate::store::{CipherKey, Snapshot, Store, create_private_folder, sync_folder};
 use crate::text::terms;
 use crate::trust::Sensitivity;
 
@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The derived side of a store, in one process.
 pub struct Relay {
-    folder: PathBuf,
+    home: Home,
     keyword: RwLock<KeywordIndex>,
     leases: Leases,
     graphs: Arc<Graphs>,
@@ -82,9 +82,10 @@ impl Relay {
     ///
     /// Of the partitions about `kept_bytes` stay in memory.
     pub fn open(store: &Store, kept_bytes: usize) -> Result<(Relay, Option<String>)> {
-        let folder = store.derived_folder().join("keyword");
-        create_private_folder(&folder)?;
-        let opened = KeywordIndex::open(&folder)?;
+        let key = store.cipher().map(CipherKey::of_derived);
+        let home = Home::new(store.derived_folder().join("keyword"), key);
+        create_private_folder(home.folder())?;
+        let opened = KeywordIndex::open(&home)?;
         let snapshot = store.snapshot()?;
         let last = snapshot.last()?;
         let mut why = match opened.condition {
@@ -100,7 +101,7 @@ impl Relay {
             // The database was put back to an earlier state, or the index is another store's.
             why = Some("it knew writes that the store does not have".to_owned());
             drop(view);
-            if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&folder))? {
+            if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&home))? {
                 writer.clear()?;
                 writer.commit(0, 0)?;
                 writer.purge()?;
@@ -110,7 +111,7 @@ impl Relay {
         let graphs = Arc::new(Graphs::of(&store.derived_folder()));
         let relay = Relay {
             leases: Leases::open(&store.derived_folder().join("leases"))?,
-            folder,
+            home,
             keyword: RwLock::new(opened.index),
             partitions: Partitions::new(graphs.clone(), kept_bytes),
             graphs,
@@ -141,8 +142,8 @@ impl Relay {
 
     fn begin_anew(&self) -> Result<()> {
         // Under the writer's care: what reads quickly would find the same files sound again.
-        drop(Writer::open(&self.folder)?);
-        let opened = KeywordIndex::open(&self.folder)?;
+        drop(Writer::open(&self.home)?);
+        let opened = KeywordIndex::open(&self.home)?;
         *self.keyword.write().unwrap_or_else(std::sync::PoisonError::into_inner) = opened.index;
         self.partitions.clear();
         self.renew_lease()
@@ -182,10 +183,10 @@ impl Relay {
         store: &Store,
         progress: &mut dyn FnMut(Seq, Seq),
     ) -> Result<Drained> {
-        let Some(mut writer) = patiently(patience, || Writer::open(&self.folder))? else {
+        let Some(mut writer) = patiently(patience, || Writer::open(&self.home))? else {
             return Ok(Drained::Busy);
         };
-        let upto = self.apply(store, &self.folder, &mut writer, progress)?;
+        let upto = self.apply(store, self.home.folder(), &mut writer, progress)?;
         drop(writer);
         self.refresh()?;
         Ok(Drained::Upto(upto))
@@ -200,7 +201,7 @@ impl Relay {
         // To the end: the lock of the writer is in the folder, which is taken away after it is given back.
         let Some(_lock) = lock(&self.beside_lock(), PATIENCE)? else { return Ok(Drained::Busy) };
         let beside = self.beside();
-        create_private_folder(&beside)?;
+        create_private_folder(beside.folder())?;
         let Some(mut writer) = patiently(PATIENCE, || Writer::open(&beside))? else {
             return Ok(Drained::Busy);
         };
@@ -210,49 +211,49 @@ impl Relay {
             writer.commit(0, 0)?;
         }
         drop(snapshot);
-        self.apply(store, &beside, &mut writer, progress)?;
+        self.apply(store, beside.folder(), &mut writer, progress)?;
         // No one else may write to the old one from here on: what it learned would be lost.
-        let Some(taken) = patiently(PATIENCE, || keyword::Taken::of(&self.folder))? else {
+        let Some(taken) = patiently(PATIENCE, || keyword::Taken::of(&self.home))? else {
             return Ok(Drained::Busy);
         };
-        let upto = self.apply(store, &beside, &mut writer, progress)?;
+        let upto = self.apply(store, beside.folder(), &mut writer, progress)?;
         writer.outnumber(taken.generation())?;
         writer.purge()?;
         drop(writer);
-        taken.replace_by(&beside)?;
-        Relay::remove_beside(&beside)?;
+        taken.replace_by(beside.folder())?;
+        Relay::remove_beside(beside.folder())?;
         // Takes away the files of the old one.
-        if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.folder))? {
+        if let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.home))? {
             writer.purge()?;
         }
-        make_private(&self.folder)?;
+        make_private(self.home.folder())?;
         self.partitions.clear();
         self.refresh()?;
         Ok(Drained::Upto(upto))
     }
 
     /// Where an index is built anew.
-    fn beside(&self) -> PathBuf {
-        self.folder.with_file_name("keyword-new")
+    fn beside(&self) -> Home {
+        self.home.beside("keyword-new")
     }
 
     /// Who has it may make and take away that folder.
     fn beside_lock(&self) -> PathBuf {
-        self.folder.with_file_name("keyword-new.lock")
+        self.home.folder().with_file_name("keyword-new.lock")
     }
 
     /// Takes away what an interrupted rebuild has left, which may hold what is to be forgotten. False when one is
     /// running.
     fn clear_beside(&self) -> Result<bool> {
         let beside = self.beside();
-        if !beside.exists() {
+        if !beside.folder().exists() {
             return Ok(true);
         }
         let Some(_lock) = lock(&self.beside_lock(), MOMENT)? else { return Ok(false) };
         match patiently(MOMENT, || Writer::open(&beside))? {
             Some(writer) => {
                 drop(writer);
-                Relay::remove_beside(&beside)?;
+                Relay::remove_beside(beside.folder())?;
                 Ok(true)
             }
             None => Ok(false),
@@ -262,6 +263,11 @@ impl Relay {
     /// How many of these namespaces have a graph.
     pub fn count_graphs(&self, namespaces: &[NamespaceId]) -> usize {
         namespaces.iter().filter(|namespace| self.graphs.version(**namespace).is_some()).count()
+    }
+
+    /// The documents that graphs have a vector of, as their files say.
+    pub fn docs_of_graphs(&self) -> Result<Vec<DocId>> {
+        self.graphs.docs()
     }
 
     /// A loss of power may not bring it back.
@@ -288,16 +294,16 @@ impl Relay {
             return Ok(Purged::Busy);
         }
         self.partitions.drop_old_graphs();
-        let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.folder))? else {
+        let Some(mut writer) = patiently(PATIENCE, || Writer::open(&self.home))? else {
             return Ok(Purged::Busy);
         };
         // Behind the writer's lock, under which a rebuild moves its files into place.
         if !self.clear_beside()? {
             return Ok(Purged::Busy);
         }
-        self.apply(store, &self.folder, &mut writer, &mut |_, _| {})?;
+        self.apply(store, self.home.folder(), &mut writer, &mut |_, _| {})?;
         let generation = writer.purge()?;
-        make_private(&self.folder)?;
+        make_private(self.home.folder())?;
         drop(writer);
         loop {
             self.refresh()?;

@@ -176,6 +176,8 @@ pub struct Correction {
     pub expires_at: Option<Timestamp>,
     /// Why it is corrected.
     pub write_reason: Option<String>,
+    /// Whether the person brings back on purpose words that were forgotten; see [`Candidate::renew_consent`].
+    pub renew_consent: bool,
 }
 
 /// Puts a new version in force, if the caller saw the one that is. None when there is no such memory in
@@ -259,6 +261,7 @@ pub fn confirm(
         valid_from: Some(record.valid_from),
         expires_at: record.expires_at,
         write_reason: confirmation.reason.clone(),
+        renew_consent: false,
     };
     correct(sources, principal, &correction)
 }
@@ -308,6 +311,7 @@ fn corrected(current: &Record, correction: &Correction) -> Candidate {
         revision_path: current.revision_path.clone(),
         reverify_before_effect: current.reverify_before_effect,
         derived_from: Vec::new(),
+        renew_consent: correction.renew_consent,
     }
 }
 

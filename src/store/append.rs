@@ -14,6 +14,7 @@ use super::{ids, rows};
 use crate::change::{DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 use crate::gate::{Admitted, Facts, Proposal};
+use crate::reason::Reason;
 use crate::record::{Evidence, MemoryId, Record, RecordId, State};
 use crate::simd::{pack, packed_len};
 use crate::text::terms;
@@ -105,6 +106,7 @@ impl Writing<'_> {
             added: Some(doc),
             removed: superseded,
             digest: Some(self.content_digest(&rows::checksum(&record))),
+            reason: admitted.renews().then_some(Reason::ConsentRenewed.code()),
             ..Event::new(self.now, namespace, what)
         })?;
         debug_assert_eq!(seq, doc.made_by(), "a record is numbered by the event that makes it");

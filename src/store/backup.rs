@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
+use super::cipher::{self, CipherKey};
 use super::ledger::{LEDGER_FILE, Ledger};
 use super::replay::REPLAYED;
 use super::secret::{KEY_FILE, Secret};
 use super::writing::Writing;
-use super::{DATABASE_FILE, Store, check, connection, create_private_folder, lock};
+use super::{DATABASE_FILE, Store, check, connection, create_private_folder, lock, sync_folder};
 use crate::change::Seq;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -72,6 +73,10 @@ pub struct RestoreFrom {
     pub ledger: Option<PathBuf>,
     /// The `store.key` of the store that was backed up; none: that of the folder in `ledger`, if it is the one.
     pub key: Option<PathBuf>,
+    /// What the backup is encrypted with; of no account if it is not.
+    pub cipher: Option<CipherKey>,
+    /// What the new store is encrypted with, whatever the backup was; none: it is not.
+    pub new_cipher: Option<CipherKey>,
 }
 
 /// What a restore came to.
@@ -118,13 +123,13 @@ impl Store {
 
     fn copy_into(&self, folder: &Path, now: Timestamp) -> Result<Manifest> {
         let database = folder.join(DATABASE_FILE);
-        let reader = connection::open(&self.folder.join(DATABASE_FILE), connection::Journal::Wal)?;
-        copy_database(&reader, &database)?;
+        let reader = self.connect()?;
+        copy_database(&reader, &database, self.cipher())?;
         // After the database: what it says is forgotten is in this ledger, whatever comes in between.
         let ledger = folder.join(LEDGER_FILE);
         let tombstones = {
             let mine = lock(&self.ledger);
-            copy_database(mine.connection(), &ledger)?;
+            copy_database(mine.connection(), &ledger, self.cipher())?;
             mine.counts()?.0 as u64
         };
         for name in SETTINGS {
@@ -137,7 +142,7 @@ impl Store {
             let (bytes, blake3) = hashed(&folder.join(name), &mut std::io::sink())?;
             files.push(BackupFile { name: name.to_owned(), bytes, blake3 });
         }
-        let (last_event, records) = sound(&database)?;
+        let (last_event, records) = sound(&database, self.cipher())?;
         let manifest = Manifest {
             recordari_backup: VERSION,
             made_at: now.to_string(),
@@ -187,6 +192,7 @@ impl Writing<'_> {
 /// `Invalid` when the folder holds anything, or a key or ledger is of another store; `Corrupt`, with the file, when the
 /// backup is not whole or not as it was written; otherwise as [`Store::open`]. Nothing is left in the folder.
 pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp) -> Result<Restored> {
+    cipher::must_be_usable(from.cipher.as_ref().or(from.new_cipher.as_ref()))?;
     let manifest = read_manifest(backup)?;
     must_be_free(folder)?;
     let key = key_of(&manifest, from)?;
@@ -230,14 +236,21 @@ fn restore_into(
             return Err(Error::Corrupt(format!("{} is not as it was backed up", source.display())));
         }
     }
+    for name in [DATABASE_FILE, LEDGER_FILE] {
+        let path = draft.join(name);
+        let before = from.cipher.as_ref().filter(|_| !connection::is_plain(&path));
+        if before != from.new_cipher.as_ref() {
+            cipher::change(&path, before, from.new_cipher.as_ref())?;
+        }
+    }
     if let Some(key) = &key {
         write_private(&draft.join(KEY_FILE), key)?;
     }
     let newer_in_ledger = match &from.ledger {
-        Some(newest) => Some(add_ledger(draft, newest)?),
+        Some(newest) => Some(add_ledger(draft, newest, from)?),
         None => None,
     };
-    let (store, _) = Store::open(draft, now)?;
+    let (store, _) = Store::open(draft, from.new_cipher.as_ref(), now)?;
     let removed = forgotten_again(&lock(&store.writer), Seq(manifest.last_event))?;
     // What was removed is in no journal either.
     if !store.truncate_journal(JOURNAL_PATIENCE)? {
@@ -249,12 +262,17 @@ fn restore_into(
 }
 
 /// Brings the draft's ledger to what it and another know; tells how much it lacked.
-fn add_ledger(draft: &Path, newest: &Path) -> Result<u64> {
+fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
     let path = if newest.is_dir() { newest.join(LEDGER_FILE) } else { newest.to_owned() };
     // Opening would make one.
     File::open(&path).map_err(Error::io(&path))?;
-    let other = Ledger::at(&path)?;
-    let mut mine = Ledger::open(draft)?;
+    // Of the store that was backed up, or of one that was made of it since, with another cipher key.
+    let is_plain = connection::is_plain(&path);
+    let ciphers = [&from.cipher, &from.new_cipher];
+    let tried = ciphers.into_iter().filter(|cipher| cipher.is_some() != is_plain).map(Option::as_ref);
+    let opened = tried.map(|cipher| Ledger::at(&path, cipher)).reduce(Result::or);
+    let other = opened.unwrap_or_else(|| Ledger::at(&path, None))?;
+    let mut mine = Ledger::open(draft, from.new_cipher.as_ref())?;
     let ids = |ledger: &Ledger| -> Result<BTreeSet<(String, u32)>> {
         let id = |one: super::ledger::Tombstone| (one.memory_id.as_str().to_owned(), one.generation);
         Ok(ledger.tombstones()?.into_iter().map(id).collect())
@@ -344,20 +362,29 @@ fn must_be_free(folder: &Path) -> Result<bool> {
     }
 }
 
-/// A copy of what a connection sees at one moment, without free pages.
-fn copy_database(connection: &Connection, to: &Path) -> Result<()> {
+/// A copy of what a connection sees at one moment, without free pages, under the same key.
+fn copy_database(connection: &Connection, to: &Path, cipher: Option<&CipherKey>) -> Result<()> {
     // Made beforehand: SQLite would give it the process's mask.
     create_private(to)?;
-    let name =
-        to.to_str().ok_or_else(|| Error::invalid("folder", "must have a name that is valid Unicode"))?;
-    connection.execute("VACUUM INTO ?1", [name])?;
+    match cipher {
+        Some(_) => cipher::export(connection, to, cipher)?,
+        None => {
+            let name = to
+                .to_str()
+                .ok_or_else(|| Error::invalid("folder", "must have a name that is valid Unicode"))?;
+            connection.execute("VACUUM INTO ?1", [name])?;
+        }
+    }
     OpenOptions::new().write(true).open(to).and_then(|file| file.sync_all()).map_err(Error::io(to))
 }
 
 /// Checks a copied database as it lies on the disk; its last event, and how many versions have content.
-fn sound(database: &Path) -> Result<(u64, u64)> {
+fn sound(database: &Path, cipher: Option<&CipherKey>) -> Result<(u64, u64)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let copy = Connection::open_with_flags(database, flags)?;
+    if let Some(cipher) = cipher {
+        cipher.unlock(&copy, connection::PAGE_BYTES)?;
+    }
     if let Some(finding) = check::check(&copy)?.first() {
         return Err(Error::Corrupt(format!(
             "the copy is not sound, so the store is not: {}: {}; run recordari verify",
@@ -413,13 +440,4 @@ fn create_private(path: &Path) -> Result<File> {
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = create_private(path)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(Error::io(path))
-}
-
-/// So that the names are as durable as the files.
-fn sync_folder(folder: &Path) -> Result<()> {
-    #[cfg(unix)]
-    File::open(folder).and_then(|opened| opened.sync_all()).map_err(Error::io(folder))?;
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
 }

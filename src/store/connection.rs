@@ -2,12 +2,14 @@
 //! Knows SQLite's settings, not the schema.
 
 use std::fs::OpenOptions;
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::cipher::{CipherKey, must_be_usable};
 use crate::error::{Error, Result};
 
 /// SQLite releases before this one can corrupt a WAL database written by two connections at once.
@@ -28,7 +30,7 @@ const WRITER_CACHE_KIB: i64 = 16_384;
 /// again and again, and the fewer copies the better.
 const JOURNAL_PAGES: i64 = 8_000;
 /// The page size of new databases: a vector of 384 numbers fits into one page without overflow.
-const PAGE_BYTES: u32 = 8192;
+pub(crate) const PAGE_BYTES: u32 = 8192;
 
 /// Which journal a database uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +42,34 @@ pub(super) enum Journal {
 }
 
 /// Opens the database at `path`, creating it when it is missing, and sets and checks what durability
-/// and erasure rest on. They hold per connection, so every connection comes from here.
-pub(super) fn open(path: &Path, journal: Journal) -> Result<Connection> {
+/// and erasure rest on. They hold per connection, so every connection comes from here. With a key the file is an
+/// encrypted one.
+pub(super) fn open(path: &Path, journal: Journal, cipher: Option<&CipherKey>) -> Result<Connection> {
     if rusqlite::version_number() < SQLITE_VERSION_MIN {
         return Err(Error::Corrupt(format!(
             "SQLite {} can corrupt a WAL; 3.51.3 is needed",
             rusqlite::version()
         )));
     }
+    must_be_usable(cipher)?;
     create_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| unreadable(path, error))?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    if let Some(cipher) = cipher {
+        cipher.unlock(&connection, PAGE_BYTES)?;
+    }
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     let mode = match journal {
         Journal::Wal => "wal",
         Journal::Truncate => "truncate",
     };
-    let in_force = journal_mode(&connection, mode).map_err(|error| unreadable(path, error))?;
+    let in_force = journal_mode(&connection, mode).map_err(|error| match cipher {
+        _ if is_busy(&error) => error.into(),
+        Some(_) if is_plain(path) => Error::invalid("cipher key", not_encrypted(path)),
+        _ => unreadable(path, error),
+    })?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -115,7 +126,7 @@ fn check(connection: &Connection, mode: &str, in_force: &str) -> Result<()> {
 
 /// Creates the file with mode 0600 before SQLite would create it with the process's mask; the journal
 /// files take over the mode of the database.
-fn create_private(path: &Path) -> Result<()> {
+pub(super) fn create_private(path: &Path) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -127,11 +138,29 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
+/// How a database begins that is not encrypted.
+const PLAIN: &[u8; 16] = b"SQLite format 3\0";
+
+/// Whether a file is a database that is not encrypted.
+pub(super) fn is_plain(path: &Path) -> bool {
+    let mut begin = [0; PLAIN.len()];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
+}
+
+fn not_encrypted(path: &Path) -> String {
+    format!(
+        "is given, and {} is not encrypted: open it without one, or back it up and restore the copy with the key",
+        path.display()
+    )
+}
+
 /// A file that is no database is the operator's to look at; nothing is overwritten.
-fn unreadable(path: &Path, error: rusqlite::Error) -> Error {
+pub(super) fn unreadable(path: &Path, error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
-            Error::Corrupt(format!("{} is not a sound database: {error}", path.display()))
+            let hint =
+                if is_plain(path) { "" } else { "; if it is encrypted, it was not with this cipher key" };
+            Error::Corrupt(format!("{} is not a sound database: {error}{hint}", path.display()))
         }
         _ => error.into(),
     }

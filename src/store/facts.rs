@@ -51,12 +51,12 @@ pub(super) fn gather(connection: &Connection, secret: &Secret, proposal: Proposa
     };
     let subject = subject_key(secret, candidate);
     let text = text_key(secret, candidate.subject.as_deref(), &candidate.content);
-    let (forgotten_at, forgotten_source) =
-        forgotten(connection, secret, namespace, candidate, subject, text)?;
+    let forgotten = forgotten(connection, secret, namespace, candidate, subject, text)?;
     Ok(Facts {
         source_withdrawn: source_withdrawn(connection, namespace, candidate.source.as_ref())?,
-        forgotten_at,
-        forgotten_source,
+        forgotten_at: forgotten.at,
+        forgotten_words: forgotten.words,
+        forgotten_source: forgotten.source,
         same_text: same_text(connection, namespace, proposal, text)?,
         current: current_of_subject(connection, secret, namespace, proposal)?,
         derived_from,
@@ -91,8 +91,16 @@ fn source_withdrawn(
         .exists(params![namespace.0, source.id])?)
 }
 
-/// When this memory, or this text, was last forgotten here; and whether the candidate's source is one
-/// that the forgotten memory rested on.
+/// What was forgotten here of a candidate.
+struct Forgotten {
+    /// When this memory, or this text, was the last time.
+    at: Option<Timestamp>,
+    /// Whether this text was.
+    words: bool,
+    /// Whether the candidate's source is one that the forgotten memory rested on.
+    source: bool,
+}
+
 fn forgotten(
     connection: &Connection,
     secret: &Secret,
@@ -100,13 +108,13 @@ fn forgotten(
     candidate: &Candidate,
     subject: Option<Digest>,
     text: Digest,
-) -> Result<(Option<Timestamp>, bool)> {
-    let mut tombstones = Vec::new();
+) -> Result<Forgotten> {
+    let (mut tombstones, mut words) = (Vec::new(), false);
     let mut statement = connection.prepare_cached(
-        "SELECT t.id, t.forgotten_at FROM tombstones t JOIN memories m ON m.memory_id = t.memory_id
+        "SELECT t.id, t.forgotten_at, 0 FROM tombstones t JOIN memories m ON m.memory_id = t.memory_id
          WHERE m.namespace = ?1 AND m.kind = ?2 AND m.subject_key = ?3
          UNION
-         SELECT t.id, t.forgotten_at FROM tombstones t JOIN tombstone_marks k ON k.tombstone = t.id
+         SELECT t.id, t.forgotten_at, 1 FROM tombstones t JOIN tombstone_marks k ON k.tombstone = t.id
          WHERE k.namespace = ?1 AND k.kind = 'text' AND k.digest IN (?4, ?5)",
     )?;
     let statement_key = statement_key(secret, &candidate.content);
@@ -120,10 +128,12 @@ fn forgotten(
     ])?;
     while let Some(row) = found.next()? {
         tombstones.push((row.get::<_, i64>(0)?, Timestamp::from_micros(row.get(1)?)?));
+        words |= row.get::<_, bool>(2)?;
     }
-    let latest = tombstones.iter().map(|(_, at)| *at).max();
+    let at = tombstones.iter().map(|(_, at)| *at).max();
+    let told = |source| Ok(Forgotten { at, words, source });
     let Some(source) = &candidate.source else {
-        return Ok((latest, false));
+        return told(false);
     };
     let mut mark = connection.prepare_cached(
         "SELECT 1 FROM tombstone_marks
@@ -134,7 +144,7 @@ fn forgotten(
     if let Some(place) = &place
         && mark.exists(params![namespace.0, "place", place.as_slice(), None::<i64>])?
     {
-        return Ok((latest, true));
+        return told(true);
     }
     // A source as a whole stays out for that memory only, since one conversation holds many. Another
     // place in it is another statement, unless the forgotten one named none.
@@ -142,10 +152,10 @@ fn forgotten(
     let whole = source_key(secret, &source.id);
     for (tombstone, _) in &tombstones {
         if mark.exists(params![namespace.0, kind, whole.as_slice(), Some(tombstone)])? {
-            return Ok((latest, true));
+            return told(true);
         }
     }
-    Ok((latest, false))
+    told(false)
 }
 
 /// The record in force with the same subject, kind and text. Found by digest, decided by text. One that has

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::cipher::CipherKey;
 use super::connection::{self, Journal};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -52,13 +53,13 @@ pub(super) struct Blocked {
 pub(super) struct Ledger(Connection);
 
 impl Ledger {
-    pub(super) fn open(folder: &Path) -> Result<Ledger> {
-        Ledger::at(&folder.join(LEDGER_FILE))
+    pub(super) fn open(folder: &Path, cipher: Option<&CipherKey>) -> Result<Ledger> {
+        Ledger::at(&folder.join(LEDGER_FILE), cipher)
     }
 
     /// The file of that name, made when it is missing.
-    pub(super) fn at(path: &Path) -> Result<Ledger> {
-        let mut connection = connection::open(path, Journal::Truncate)?;
+    pub(super) fn at(path: &Path, cipher: Option<&CipherKey>) -> Result<Ledger> {
+        let mut connection = connection::open(path, Journal::Truncate, cipher)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let format: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match format {

@@ -36,6 +36,20 @@ impl Snapshot<'_> {
         Ok(())
     }
 
+    /// Gives the packed vectors of every version that is there, of whichever model.
+    pub fn each_vector(&self, mut each: impl FnMut(&[u8])) -> Result<()> {
+        let mut statement = self.connection().prepare(
+            "SELECT vectors FROM records WHERE vectors IS NOT NULL AND content IS NOT NULL
+             UNION ALL
+             SELECT c.vectors FROM coming_vectors c JOIN records r ON r.id = c.record WHERE r.content IS NOT NULL",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            each(row.get_ref(0)?.as_blob_or_null().unwrap_or_default().unwrap_or_default());
+        }
+        Ok(())
+    }
+
     /// The text of some version that is there, if there is one.
     pub fn any_text(&self) -> Result<Option<String>> {
         let mut statement = self.connection().prepare(

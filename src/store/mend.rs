@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::TransactionBehavior;
 
+use super::cipher::CipherKey;
 use super::ledger::{LEDGER_FILE, Ledger};
 use super::leftovers::HOLDS_ANYTHING;
 use super::models::ModelRow;
 use super::number::doc_of;
-use super::{Store, keys, lock, replay};
+use super::{DATABASE_FILE, Store, connection, keys, lock, replay};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::simd::packed_len;
@@ -80,13 +81,24 @@ pub struct LedgerAside {
 /// database knows. None when it is sound, or not there.
 ///
 /// # Errors
-/// `Io` when it can't be renamed. A ledger that others write, or that the system refuses, is no damaged one.
-pub fn set_damaged_ledger_aside(folder: &Path, now: Timestamp) -> Result<Option<LedgerAside>> {
+/// `Io` when it can't be renamed. A ledger that others write, or that the system refuses, is no damaged one; and without
+/// the right cipher key everything looks damaged, so the database must open first.
+pub fn set_damaged_ledger_aside(
+    folder: &Path,
+    cipher: Option<&CipherKey>,
+    now: Timestamp,
+) -> Result<Option<LedgerAside>> {
     let path = folder.join(LEDGER_FILE);
     if !path.exists() {
         return Ok(None);
     }
-    let opened = match Ledger::at(&path) {
+    let database = folder.join(DATABASE_FILE);
+    if std::fs::metadata(&database).is_ok_and(|file| file.len() > 0) {
+        drop(connection::open(&database, connection::Journal::Wal, cipher)?);
+    } else if cipher.is_some() {
+        return Err(super::lost(folder));
+    }
+    let opened = match Ledger::at(&path, cipher) {
         Err(Error::Corrupt(_)) => None,
         opened => Some(opened?),
     };
@@ -106,7 +118,7 @@ pub fn set_damaged_ledger_aside(folder: &Path, now: Timestamp) -> Result<Option<
     }
     let salvaged = read.as_ref().map(|(tombstones, _)| tombstones.len());
     if let Some((tombstones, sources)) = read {
-        Ledger::at(&path)?.add(&tombstones, &sources)?;
+        Ledger::at(&path, cipher)?.add(&tombstones, &sources)?;
     }
     Ok(Some(LedgerAside { kept, salvaged }))
 }

@@ -6,6 +6,7 @@
 mod append;
 mod backup;
 mod check;
+mod cipher;
 mod connection;
 mod derived;
 mod erase;
@@ -47,6 +48,8 @@ use crate::error::{Error, Result};
 pub use append::{Vectors, Written};
 pub use backup::{BackupFile, Manifest, RestoreFrom, Restored, restore};
 pub use check::Finding;
+pub use cipher::CipherKey;
+pub(crate) use connection::PAGE_BYTES;
 pub use derived::DERIVED;
 pub use erase::{Erased, Selector};
 pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};
@@ -72,6 +75,7 @@ const READERS_KEPT: usize = 8;
 /// A store in its folder.
 pub struct Store {
     folder: PathBuf,
+    cipher: Option<CipherKey>,
     secret: Secret,
     ledger: Mutex<Ledger>,
     writer: Mutex<Connection>,
@@ -94,12 +98,15 @@ pub struct Opened {
 }
 
 impl Store {
-    /// Opens the store in `folder`, creating folder and store when they are missing.
+    /// Opens the store in `folder`, creating folder and store when they are missing. With a cipher key its databases
+    /// are encrypted, and so is the keyword index that is derived from them.
     ///
     /// # Errors
     /// `Io` or `Database` when it can't be read or written, `FormatTooNew` when a newer version wrote
-    /// it, `Corrupt` when it is not sound, or lost while its key is there.
-    pub fn open(folder: &Path, now: Timestamp) -> Result<(Store, Opened)> {
+    /// it, `Corrupt` when it is not sound, or lost while its key is there, or encrypted with another cipher key;
+    /// `Invalid` for a cipher key where the store is not encrypted or the build can't use one.
+    pub fn open(folder: &Path, cipher: Option<&CipherKey>, now: Timestamp) -> Result<(Store, Opened)> {
+        cipher::must_be_usable(cipher)?;
         create_private_folder(folder)?;
         let database = folder.join(DATABASE_FILE);
         // Looked for before the database: a key is made after the schema, so one that is there says that
@@ -110,7 +117,7 @@ impl Store {
         if has_key && !std::fs::metadata(&database).is_ok_and(|file| file.len() > 0) {
             return Err(lost(folder));
         }
-        let mut writer = connection::open(&database, connection::Journal::Wal)?;
+        let mut writer = connection::open(&database, connection::Journal::Wal, cipher)?;
         if has_key && writer.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? == 0 {
             return Err(lost(folder));
         }
@@ -119,8 +126,9 @@ impl Store {
         let (secret, _) = Secret::open(folder)?;
         let store = Store {
             folder: folder.to_owned(),
+            cipher: cipher.cloned(),
             secret,
-            ledger: Mutex::new(Ledger::open(folder)?),
+            ledger: Mutex::new(Ledger::open(folder, cipher)?),
             writer: Mutex::new(writer),
             readers: Mutex::new(Vec::new()),
             poisoned: AtomicBool::new(false),
@@ -135,6 +143,16 @@ impl Store {
         &self.folder
     }
 
+    /// The key that it is encrypted with, if it is.
+    pub fn cipher(&self) -> Option<&CipherKey> {
+        self.cipher.as_ref()
+    }
+
+    /// Another connection to the database.
+    fn connect(&self) -> Result<Connection> {
+        connection::open(&self.folder.join(DATABASE_FILE), connection::Journal::Wal, self.cipher())
+    }
+
     /// The folder for what can be derived again.
     pub fn derived_folder(&self) -> PathBuf {
         self.folder.join("derived")
@@ -145,7 +163,7 @@ impl Store {
         let idle = lock(&self.readers).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => connection::open(&self.folder.join(DATABASE_FILE), connection::Journal::Wal)?,
+            None => self.connect()?,
         };
         Snapshot::begin(self, connection)
     }

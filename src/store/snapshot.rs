@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::number::{SEQ_BITS, doc_of, row_of, rows_of};
 use super::writing::find_place;
-use super::{Store, events, facts, keys, rows};
+use super::{CipherKey, Store, events, facts, keys, rows};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -43,6 +43,11 @@ impl<'s> Snapshot<'s> {
         connection.prepare_cached("BEGIN")?.execute([])?;
         connection.prepare_cached("SELECT 1 FROM meta LIMIT 1")?.exists([])?;
         Ok(snapshot)
+    }
+
+    /// The key that the store is encrypted with, if it is.
+    pub fn cipher(&self) -> Option<&CipherKey> {
+        self.store.cipher()
     }
 
     pub(super) fn connection(&self) -> &Connection {

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::cipher::CipherKey;
 use super::connection::{self, Journal};
 use super::{Store, lock};
 use crate::clock::Timestamp;
@@ -21,9 +22,15 @@ const WAITING_MAX: usize = 256;
 
 /// The file of traces, and those that wait to be written.
 pub struct TraceStore {
-    folder: PathBuf,
+    place: Place,
     file: Mutex<File>,
     waiting: Mutex<Vec<NewTrace>>,
+}
+
+/// Where the file lies, and the key that it is encrypted with.
+struct Place {
+    folder: PathBuf,
+    cipher: Option<CipherKey>,
 }
 
 struct File {
@@ -72,12 +79,10 @@ impl TraceStore {
     /// Opens the file, creating it when it is missing. One that is damaged is begun anew, now or when that is met,
     /// since traces may be lost but must not keep a store from being opened, nor a deletion from being finished; the
     /// second value tells whether that was so now.
-    pub fn open(folder: &Path) -> Result<(TraceStore, bool)> {
-        let (file, is_new) = File::sound(folder)?;
-        Ok((
-            TraceStore { folder: folder.to_owned(), file: Mutex::new(file), waiting: Mutex::default() },
-            is_new,
-        ))
+    pub fn open(folder: &Path, cipher: Option<&CipherKey>) -> Result<(TraceStore, bool)> {
+        let place = Place { folder: folder.to_owned(), cipher: cipher.cloned() };
+        let (file, is_new) = File::sound(&place)?;
+        Ok((TraceStore { place, file: Mutex::new(file), waiting: Mutex::default() }, is_new))
     }
 
     /// Adds a trace. True when so many wait that they should be written.
@@ -140,12 +145,12 @@ impl TraceStore {
     /// Works on the file that lies there now. One that shows itself to be damaged is begun anew, by this process or
     /// another, and there was nothing in it.
     fn with<T: Default>(&self, file: &mut File, work: impl Fn(&mut Connection) -> Result<T>) -> Result<T> {
-        if file.identity != identity(&self.folder) {
-            *file = File::sound(&self.folder)?.0;
+        if file.identity != identity(&self.place.folder) {
+            *file = File::sound(&self.place)?.0;
         }
         match work(&mut file.connection) {
             Err(error) if is_damage(&error) => {
-                *file = File::begin_anew(&self.folder)?;
+                *file = File::begin_anew(&self.place)?;
                 Ok(T::default())
             }
             done => done,
@@ -167,15 +172,16 @@ fn identity(folder: &Path) -> Option<(u64, u64)> {
 
 impl File {
     /// The file, begun anew if it shows at once that it is damaged; then true.
-    fn sound(folder: &Path) -> Result<(File, bool)> {
-        match File::open(folder) {
-            Err(error) if is_damage(&error) => Ok((File::begin_anew(folder)?, true)),
+    fn sound(place: &Place) -> Result<(File, bool)> {
+        match File::open(place) {
+            Err(error) if is_damage(&error) => Ok((File::begin_anew(place)?, true)),
             opened => Ok((opened?, false)),
         }
     }
 
-    fn open(folder: &Path) -> Result<File> {
-        let mut connection = connection::open(&folder.join(TRACES_FILE), Journal::Truncate)?;
+    fn open(place: &Place) -> Result<File> {
+        let path = place.folder.join(TRACES_FILE);
+        let mut connection = connection::open(&path, Journal::Truncate, place.cipher.as_ref())?;
         // Losing the newest traces in a power cut is fine, or all of them if it leaves the file torn; waiting for the
         // disk in every recall is not.
         connection.pragma_update(None, "synchronous", "OFF")?;
@@ -200,12 +206,12 @@ impl File {
             found => return Err(Error::FormatTooNew { found, supported: FORMAT }),
         }
         transaction.commit()?;
-        Ok(File { connection, last_tombstone: -1, identity: identity(folder) })
+        Ok(File { connection, last_tombstone: -1, identity: identity(&place.folder) })
     }
 
-    fn begin_anew(folder: &Path) -> Result<File> {
+    fn begin_anew(place: &Place) -> Result<File> {
         for name in [TRACES_FILE.to_owned(), format!("{TRACES_FILE}-journal")] {
-            let path = folder.join(name);
+            let path = place.folder.join(name);
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Error::io(&path)(error));
@@ -213,7 +219,7 @@ impl File {
                 _ => {}
             }
         }
-        File::open(folder)
+        File::open(place)
     }
 }
 
@@ -366,13 +372,13 @@ mod tests {
             _ => connection.execute_batch("UPDATE traces SET body = 'half of'").unwrap(),
         };
         for number in 0..3 {
-            let (traces, _) = TraceStore::open(folder.path()).unwrap();
+            let (traces, _) = TraceStore::open(folder.path(), None).unwrap();
             let written = [trace(1, "rec_a rec_b"), trace(2, "rec_b")];
             insert(&mut lock(&traces.file).connection, &written, Timestamp::from_micros(0).unwrap(), 10)
                 .unwrap();
             damage(number, &lock(&traces.file).connection);
             drop(traces);
-            let (traces, _) = TraceStore::open(folder.path()).unwrap();
+            let (traces, _) = TraceStore::open(folder.path(), None).unwrap();
             traces.forget(&gone).unwrap_or_else(|error| panic!("damage {number}: {error}"));
             assert_eq!(traces.latest("acme", 10).unwrap(), [], "damage {number}");
             let again = [trace(3, "rec_c")];
@@ -393,8 +399,8 @@ mod tests {
                 .with(&mut lock(&traces.file), |connection| insert(connection, &written, oldest, 10))
                 .unwrap();
         };
-        let (mine, _) = TraceStore::open(folder.path()).unwrap();
-        let (theirs, _) = TraceStore::open(folder.path()).unwrap();
+        let (mine, _) = TraceStore::open(folder.path(), None).unwrap();
+        let (theirs, _) = TraceStore::open(folder.path(), None).unwrap();
         add(&mine, 1);
         lock(&theirs.file).connection.execute_batch("DROP TABLE traces").unwrap();
         assert_eq!(theirs.latest("acme", 10).unwrap(), []);

@@ -294,6 +294,9 @@ fn what_was_forgotten_can_be_said_anew_at_the_same_keyboard() {
     let say = ["remember", "prefers Python", "--subject", "language", "--json"];
     assert_eq!(text(&door.run(&say).only_json(), "outcome"), "committed");
     door.done(&["forget", "--subject", "language", "--reason", "asked for"]);
+    // On purpose: the same words alone are not enough.
+    assert_eq!(text(&door.run(&say).only_json(), "reason"), "blocked_by_tombstone");
+    let say = [&say[..], &["--renew-consent"]].concat();
     let anew = door.run(&say).only_json();
     assert_eq!((text(&anew, "outcome"), &anew["version"]), ("committed", &1.into()), "{anew}");
     let old = [&say[..], &["--source", "chat-7"]].concat();

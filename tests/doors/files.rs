@@ -226,3 +226,25 @@ fn a_complete_file_retires_what_its_sources_do_not_say_any_more() {
     let (code, refused) = door.json(&["import", &broken, "--complete"]);
     assert_eq!((code, &refused["retired"]), (1, &json!([])), "{refused}");
 }
+
+#[test]
+fn an_import_counts_what_was_forgotten_and_stays_out() {
+    let door = Door::new();
+    let trout = line("orders marzipan trout", "chat-1", json!({}));
+    let file = door.write("old.jsonl", [trout, line("walks home", "chat-2", json!({}))].join("\n"));
+    door.done(&["import", &file]);
+    let listed = door.done(&["list", "--json"]).lines();
+    let trout = listed.iter().find(|line| line["content"] == "orders marzipan trout").unwrap();
+    door.done(&["forget", "--memory", text(trout, "memory_id"), "--reason", "asked for"]);
+    // The old file, and one that says it again later and from elsewhere.
+    let (code, again) = door.json(&["import", &file]);
+    assert_eq!((code, again["blocked_by_tombstone"].as_u64()), (1, Some(1)), "{again}");
+    assert_eq!(again["report"][0]["reason"], "memory_deleted", "{again}");
+    let now = recordari::Clock::now(&recordari::SystemClock).to_string();
+    let newer = line("orders marzipan trout", "chat-9", json!({ "observed_at": now }));
+    let newer = door.write("newer.jsonl", newer);
+    let told = door.run(&["import", &newer]).stdout;
+    assert!(told.contains("blocked_by_tombstone"), "{told}");
+    assert!(told.contains("1 line says what was forgotten here, and is kept out"), "{told}");
+    assert_eq!(total(&door, &[]), 1);
+}

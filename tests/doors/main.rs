@@ -8,6 +8,7 @@ mod contract;
 mod demo;
 mod doctor;
 mod door;
+mod encrypted;
 mod files;
 mod forget;
 mod formats;

@@ -42,8 +42,7 @@ fn open(world: &World, folder: &Path) -> Memory {
 
 /// How many rows each table of a database has, and their hash; without what was noted after the copy.
 fn rows(database: &Path) -> BTreeMap<String, (usize, String)> {
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let connection = rusqlite::Connection::open_with_flags(database, flags).unwrap();
+    let connection = crate::world::database(database);
     let mut tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
     let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     let all = |table: String| {
@@ -68,7 +67,7 @@ fn free(folder: &tempfile::TempDir, name: &str) -> std::path::PathBuf {
 }
 
 fn newest(world: &World) -> RestoreFrom {
-    RestoreFrom { ledger: Some(world.path().to_owned()), key: None }
+    RestoreFrom { ledger: Some(world.path().to_owned()), ..crate::world::restoring() }
 }
 
 #[test]
@@ -122,7 +121,7 @@ fn what_was_forgotten_since_is_forgotten_again_before_anybody_can_read_it() {
         world.day("2026-03-02T10:00:00Z");
         assert!(matches!(world.forget_memory(&mei, &written[0].memory_id), Forgotten::Done(_)));
         assert!(matches!(world.forget(&mei, Selector::Source("chat-6".to_owned())), Forgotten::Done(_)));
-        let file = RestoreFrom { ledger: Some(world.path().join("ledger.db")), key: None };
+        let file = RestoreFrom { ledger: Some(world.path().join("ledger.db")), ..crate::world::restoring() };
         let from = if with_key { newest(&world) } else { file };
         let restored = restore(&backup, &new, &from, at("2026-03-03T10:00:00Z")).unwrap();
         let mut gone = vec![written[0].memory_id.clone(), written[2].memory_id.clone()];
@@ -156,7 +155,7 @@ fn without_a_ledger_the_report_says_that_none_was_named() {
     let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));
     world.memory().backup(&backup).unwrap();
     world.forget_memory(&mei, &written[0].memory_id);
-    let restored = restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap();
+    let restored = restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap();
     let Restored { newer_in_ledger: None, new_key: true, removed, .. } = restored else { panic!() };
     assert_eq!(removed, []);
     assert!(open(&world, &new).get(&mei, &written[0].memory_id).unwrap().is_some());
@@ -194,19 +193,19 @@ fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
     fs::remove_file(backup.join("notes")).unwrap();
     world.memory().backup(&backup).unwrap();
     let refused =
-        restore(&backup, world.path(), &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+        restore(&backup, world.path(), &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Caller);
     world.assert_sound();
     let wrong = free(&elsewhere, "wrong.key");
     fs::write(&wrong, [7; 32]).unwrap();
-    let from = RestoreFrom { ledger: None, key: Some(wrong) };
+    let from = RestoreFrom { ledger: None, key: Some(wrong), ..crate::world::restoring() };
     let new = free(&elsewhere, "new");
     let refused = restore(&backup, &new, &from, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("store.key"), "{refused}");
     let (stranger, ..) = lived_in();
     let refused = restore(&backup, &new, &newest(&stranger), at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("must be of the store that was backed up"), "{refused}");
-    let nowhere = RestoreFrom { ledger: Some(free(&elsewhere, "nowhere")), key: None };
+    let nowhere = RestoreFrom { ledger: Some(free(&elsewhere, "nowhere")), ..crate::world::restoring() };
     let refused = restore(&backup, &new, &nowhere, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(matches!(refused, Error::Io { .. }), "{refused}");
     assert_eq!(names(elsewhere.path()), ["backup", "wrong.key"], "no draft is left");
@@ -214,12 +213,12 @@ fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
     let left = free(&elsewhere, "new.restoring");
     fs::create_dir(&left).unwrap();
     fs::write(left.join("recordari.db"), "half").unwrap();
-    let refused = restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+    let refused = restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("new.restoring holds something"), "{refused}");
     fs::remove_dir_all(&left).unwrap();
     // An empty folder is as good as none.
     fs::create_dir(&new).unwrap();
-    restore(&backup, &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap();
+    restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap();
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -244,7 +243,7 @@ fn a_damaged_backup_is_refused_by_the_name_of_the_file() {
         }
         damage(copy.path());
         let error =
-            restore(copy.path(), &new, &RestoreFrom::default(), at("2026-03-02T10:00:00Z")).unwrap_err();
+            restore(copy.path(), &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap_err();
         assert_eq!(names(elsewhere.path()), ["backup"], "nothing is left");
         error.to_string()
     };

@@ -114,6 +114,7 @@ fn act() {
         embedder: Some(Arc::new(HashingEmbedder::new(256).unwrap())),
         clock: Arc::new(ManualClock::at(at("2026-03-01T10:00:00Z"))),
         background: false,
+        cipher: crate::world::cipher(),
         ..Options::new(folder)
     };
     let memory = match Memory::open(options) {

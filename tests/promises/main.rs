@@ -16,6 +16,8 @@ mod cost_follows_the_namespace;
 mod damage;
 mod derived_is_disposable;
 mod documents;
+#[cfg(feature = "sqlcipher")]
+mod encrypted_at_rest;
 mod explanations_add_up;
 mod filters_first;
 mod forgotten_stays_forgotten;

@@ -149,7 +149,7 @@ fn errors_name_fields_and_never_what_is_in_them() {
 /// What reading and verifying say about a record that was changed on the disk.
 fn damaged_record(world: &World, mei: &Principal) -> Vec<Error> {
     let id = world.listed(mei)[0].record_id.clone();
-    let database = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+    let database = crate::world::database(&world.path().join("recordari.db"));
     database.execute("UPDATE records SET content = content || ?1", [WORDS[7]]).unwrap();
     let findings = world.memory().verify().unwrap();
     assert!(!findings.is_empty());

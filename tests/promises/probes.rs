@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use recordari::index::keyword::{Entry, KeywordIndex, Partition, Writer};
+use recordari::index::keyword::{Entry, Home, KeywordIndex, Partition, Writer};
 use recordari::text::terms;
-use recordari::{Forgotten, Principal, Probed, Selector, Written};
+use recordari::{Candidate, Embedder, Forgotten, HashingEmbedder, Principal, Probed, Selector, Written};
 
 use crate::world::{World, someone};
 
@@ -106,7 +106,7 @@ fn every_way_of_writing_it_is_found_in_any_file_once() {
 type Mutant = fn(&World, &Written) -> Option<fs::File>;
 
 fn database(world: &World, secure: bool) -> rusqlite::Connection {
-    let connection = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+    let connection = crate::world::database(&world.path().join("recordari.db"));
     connection.pragma_update(None, "secure_delete", secure).unwrap();
     connection
 }
@@ -153,13 +153,13 @@ fn every_broken_clean_up_is_caught() {
         }),
         ("the words stay in the index", "words that no memory has", |_, _| None),
         ("the ledger tells too much", "ledger.db", |world, _| {
-            let connection = rusqlite::Connection::open(world.path().join("ledger.db")).unwrap();
+            let connection = crate::world::database(&world.path().join("ledger.db"));
             connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
             connection.execute("INSERT INTO scratch VALUES (?1)", [TEXT]).unwrap();
             None
         }),
         ("a trace tells too much", "traces.db", |world, _| {
-            let connection = rusqlite::Connection::open(world.path().join("traces.db")).unwrap();
+            let connection = crate::world::database(&world.path().join("traces.db"));
             connection.execute_batch("CREATE TABLE scratch (text TEXT)").unwrap();
             connection.execute("INSERT INTO scratch VALUES (?1)", [&TEXT.to_uppercase()]).unwrap();
             None
@@ -205,12 +205,13 @@ fn every_broken_clean_up_is_caught() {
 
 /// Leaves a document in the index that the store does not have.
 fn index_words(folder: &Path) {
-    let folder = folder.join("derived").join("keyword");
+    let key = crate::world::cipher().map(|cipher| cipher.of_derived());
+    let home = Home::new(folder.join("derived").join("keyword"), key);
     let (watermark, history) = {
-        let view = KeywordIndex::open(&folder).unwrap().index.view();
+        let view = KeywordIndex::open(&home).unwrap().index.view();
         (view.watermark(), view.history())
     };
-    let mut writer = Writer::open(&folder).unwrap().unwrap();
+    let mut writer = Writer::open(&home).unwrap().unwrap();
     let partition = Partition { namespace: 1, class: 1 };
     writer.apply([Entry::Add { doc: 1 << 36 | 999, partition, terms: terms(TEXT) }]).unwrap();
     writer.commit(watermark, history).unwrap();
@@ -246,6 +247,141 @@ fn other_folders_are_looked_through_and_what_cannot_be_read_is_not_called_clean(
         let linked = probe(&world, &mei, &[]);
         assert!(linked.is_blind() && !linked.is_found(), "{linked:?}");
     }
+}
+
+/// A copy of a folder in another.
+fn copied(from: &Path, to: &Path) {
+    for file in crate::remains::files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(file, target).unwrap();
+    }
+}
+
+#[test]
+fn words_of_a_segment_that_no_index_in_use_has_are_decoded() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, None, "walks home with extra almonds", "chat-2");
+    world.drain();
+    let derived = world.path().join("derived");
+    let keyword = derived.join("keyword");
+    // What a crash has left of an index without the words is no finding, and can be told.
+    let left = derived.join("keyword-before");
+    copied(&keyword, &left);
+    let clean = probe(&world, &mei, &[]);
+    assert!(!clean.is_found() && !clean.is_blind(), "{clean:?}");
+    fs::remove_dir_all(&left).unwrap();
+    let lunch = world.say(&mei, None, TEXT, "chat-1#4");
+    world.drain();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for stray in [left, elsewhere.path().join("copy")] {
+        copied(&keyword, &stray);
+    }
+    assert!(matches!(world.forget_memory(&mei, &lunch.memory_id), Forgotten::Done(_)));
+    let found = probe(&world, &mei, &[elsewhere.path().to_owned()]);
+    let places = found_in(&found);
+    for folder in ["derived/keyword-before/", "copy/"] {
+        let is_decoded =
+            |name: &&str| name.contains(folder) && name.ends_with("decoded: words that no memory has");
+        assert!(places.iter().any(is_decoded), "{folder}: {places:?}");
+    }
+    assert!(!found.is_blind(), "{found:?}");
+    // One that does not match its checksum can't be trusted.
+    let is_terms = |file: &PathBuf| file.extension().is_some_and(|end| end == "term");
+    let files = crate::remains::files(elsewhere.path());
+    let holds = |file: &&PathBuf| is_terms(file) && fs::metadata(file).unwrap().len() > 0;
+    for file in files.iter().filter(holds) {
+        let mut bytes = fs::read(file).unwrap();
+        bytes[3] ^= 1;
+        fs::write(file, bytes).unwrap();
+    }
+    assert!(probe(&world, &mei, &[elsewhere.path().to_owned()]).is_blind());
+}
+
+/// Packs the vectors of a text as the store has them.
+fn packed(text: &str) -> Vec<u8> {
+    let model = HashingEmbedder::new(256).unwrap();
+    let mut bytes = Vec::new();
+    for vector in model.embed_passages(&[text]).unwrap().concat() {
+        recordari::simd::pack(&vector, &mut bytes);
+    }
+    bytes
+}
+
+#[test]
+fn a_vector_of_the_text_is_found_wherever_its_bytes_are() {
+    const VECTORS: &str = "vectors of the texts, in the bytes of every file";
+    let (mut world, mei, written) = forgotten();
+    let scratch = world.path().join("derived").join("scratch");
+    let clean = probe(&world, &mei, &[]);
+    assert!(!clean.is_found() && !clean.is_blind(), "{clean:?}");
+    assert!(
+        clean.control.iter().any(|place| place.starts_with("vectors, in recordari.db")),
+        "{:?}",
+        clean.control
+    );
+    // In a file, and in a page that is in no table any more.
+    fs::write(&scratch, [&b"zz"[..], &packed(TEXT), b"zz"].concat()).unwrap();
+    assert_eq!(found_in(&probe(&world, &mei, &[])), [VECTORS]);
+    fs::remove_file(&scratch).unwrap();
+    {
+        let connection = database(&world, false);
+        connection.execute_batch("CREATE TABLE scratch (vectors BLOB)").unwrap();
+        connection.execute("INSERT INTO scratch VALUES (?1)", [packed(TEXT).repeat(20)]).unwrap();
+        connection.execute_batch("DROP TABLE scratch; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    }
+    assert_eq!(found_in(&probe(&world, &mei, &[])), [VECTORS]);
+    database(&world, true).execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    assert!(!probe(&world, &mei, &[]).is_found());
+    // The vector of another text is none of this one, and that of a memory which says the same is rightly there.
+    fs::write(&scratch, packed("walks home with extra almonds in the pocket")).unwrap();
+    assert!(!probe(&world, &mei, &[]).is_found());
+    fs::write(&scratch, packed(TEXT)).unwrap();
+    let renewed = Candidate { renew_consent: true, ..world.said(None, TEXT, "chat-9") };
+    world.day("2026-03-02T10:00:00Z");
+    let renewed = Candidate { observed_at: Some(world.memory().now()), ..renewed };
+    assert!(world.remember(&mei, &renewed).written().is_some());
+    let probed = probe(&world, &mei, &[]);
+    assert!(!found_in(&probed).contains(&VECTORS), "{probed:?}");
+    assert_ne!(written.memory_id.as_str(), "");
+    // Without the model that made them nothing can be said of them.
+    world.embedder = None;
+    world.reopen();
+    let blind = probe(&world, &mei, &[]);
+    let place = blind.places.iter().find(|place| place.name == VECTORS).unwrap();
+    assert!(place.unreadable.is_some() && blind.is_blind(), "{blind:?}");
+}
+
+#[cfg(feature = "graph")]
+#[test]
+fn a_graph_that_keeps_a_vector_of_what_was_forgotten_is_found() {
+    let mut world = World::with_policy(recordari::Policy::parse("[recall]\ngraph_from = 100\n").unwrap());
+    let mei = someone("acme", "mei", None);
+    let many: Vec<Candidate> =
+        (0..120).map(|number| world.said(None, &format!("walks home on day {number}"), "diary")).collect();
+    world.memory().remember_all(&mei, &many).unwrap();
+    let lunch = world.say(&mei, None, TEXT, "chat-1#4");
+    world.drain();
+    if world.memory().build_graphs(&mut |_, _| true).unwrap() == 0 {
+        assert!(crate::world::cipher().is_some(), "only an encrypted store has no graphs");
+        return;
+    }
+    let graphs = world.path().join("derived").join("graphs");
+    let kept = tempfile::tempdir().unwrap();
+    copied(&graphs, kept.path());
+    assert!(matches!(world.forget_memory(&mei, &lunch.memory_id), Forgotten::Done(_)));
+    let clean = probe(&world, &mei, &[]);
+    assert!(!clean.is_found() && !clean.is_blind(), "{clean:?}");
+    copied(kept.path(), &graphs);
+    let found = probe(&world, &mei, &[]);
+    assert_eq!(found_in(&found), ["graphs, decoded: vectors of what is not there"], "{found:?}");
+    // One that can't be read is not called clean.
+    let header =
+        crate::remains::files(&graphs).into_iter().find(|file| file.ends_with("graph.header")).unwrap();
+    fs::write(header, "torn").unwrap();
+    assert!(probe(&world, &mei, &[]).is_blind());
+    world.close();
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn a_damaged_record_costs_itself_and_not_the_answer() {
     let damaged = world.say(&mei, None, "zephyr over the loud market", "log-2");
     world.drain();
     let unindexed = world.say(&mei, None, "zephyr over the steep meadow", "log-3");
-    let database = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+    let database = crate::world::database(&world.path().join("recordari.db"));
     for record in [&damaged, &unindexed] {
         let changed = database
             .execute(

@@ -62,6 +62,7 @@ fn an_agent_remembers_recalls_corrects_and_forgets() {
         valid_from: None,
         expires_at: None,
         write_reason: None,
+        renew_consent: false,
     };
     let corrected =
         world.memory().correct(&mei, &correct("Prefer TypeScript in code examples")).unwrap().unwrap();

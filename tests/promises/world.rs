@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recordari::{
-    Authority, Candidate, Correction, Embedder, Filter, Forget, Forgotten, HashingEmbedder, Kind,
+    Authority, Candidate, CipherKey, Correction, Embedder, Filter, Forget, Forgotten, HashingEmbedder, Kind,
     ManualClock, Memory, MemoryId, Mode, Namespace, Options, Outcome, PageRequest, Policy, Principal, Query,
-    Recalled, Record, Selector, Source, StateFilter, Timestamp, Written,
+    Recalled, Record, RestoreFrom, Selector, Source, StateFilter, Timestamp, Written,
 };
 
 /// A store in a temporary folder, with a small model and a clock of its own.
@@ -20,6 +20,30 @@ pub struct World {
 
 pub fn at(text: &str) -> Timestamp {
     Timestamp::parse("at", text).unwrap()
+}
+
+/// What stores are encrypted with where `RECORDARI_TEST_ENCRYPTED` is set, so that every promise can be tried on an encrypted
+/// store too.
+pub fn cipher() -> Option<CipherKey> {
+    std::env::var_os("RECORDARI_TEST_ENCRYPTED").map(|_| CipherKey::new(CIPHER))
+}
+
+const CIPHER: [u8; 32] = [0x5a; 32];
+
+/// A restore that is told nothing but that key.
+pub fn restoring() -> RestoreFrom {
+    RestoreFrom { cipher: cipher(), new_cipher: cipher(), ..RestoreFrom::default() }
+}
+
+/// A connection to a database of a store, past everything that guards it.
+pub fn database(path: &Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    if cipher().is_some() {
+        let digits: String = CIPHER.iter().map(|byte| format!("{byte:02x}")).collect();
+        connection.pragma_update(None, "key", format!("x'{digits}'")).unwrap();
+        connection.pragma_update(None, "cipher_page_size", 8192).unwrap();
+    }
+    connection
 }
 
 /// Someone in a tenant, perhaps in a project.
@@ -60,6 +84,7 @@ impl World {
 
     pub fn options(&self) -> Options {
         Options {
+            cipher: cipher(),
             embedder: self.embedder.clone(),
             policy: Ok(self.policy.clone()),
             clock: self.clock.clone(),
@@ -184,6 +209,7 @@ pub fn correction(seen: &Written, content: &str, source: &str, observed_at: Time
         valid_from: None,
         expires_at: None,
         write_reason: None,
+        renew_consent: false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use recordari::embed::ModelSpec;
-use recordari::{Error, Namespace, Policy, Principal, Reach, Result, Sensitivity};
+use recordari::{CipherKey, Error, Namespace, Policy, Principal, Reach, Result, Sensitivity};
 
 use crate::cli::Common;
 
@@ -15,12 +15,15 @@ pub const CONFIG_FILE: &str = "config.toml";
 /// The policy that a store brings along, unless a setting names another.
 const POLICY_FILE: &str = "policy.toml";
 /// What a configuration file may hold.
-pub const KEYS: &[&str] = &["store", "tenant", "user", "project", "agent", "clearance", "policy", "model"];
+pub const KEYS: &[&str] =
+    &["store", "cipher_key_file", "tenant", "user", "project", "agent", "clearance", "policy", "model"];
 
 /// The settings of one command.
 pub struct Settings {
     /// The folder of the store.
     pub store: PathBuf,
+    /// What the store is encrypted with, if it is.
+    pub cipher: Option<CipherKey>,
     /// Who asks.
     pub principal: Principal,
     /// The policy file, if one is named or lies in the store.
@@ -63,7 +66,10 @@ impl Settings {
             Some(text) => Some(ModelSpec::parse(&text)?),
             None => files.iter().find_map(|file| file.model().transpose()).transpose()?,
         };
+        let cipher_file = common.cipher_key_file.clone().filter(|path| !path.as_os_str().is_empty());
+        let cipher_file = cipher_file.or_else(|| files.iter().find_map(|file| file.path("cipher_key_file")));
         Ok(Settings {
+            cipher: cipher_file.map(|file| cipher_of(&file, &store)).transpose()?,
             principal: Principal::new(namespace).with_clearance(clearance).with_reach(match common.below {
                 true => Reach::Below,
                 false => Reach::Own,
@@ -81,6 +87,17 @@ impl Settings {
             None => Ok(Policy::default()),
         }
     }
+}
+
+/// The cipher key of a file, which must not lie beside what it protects.
+pub fn cipher_of(file: &Path, store: &Path) -> Result<CipherKey> {
+    let key = CipherKey::read(file)?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(file).starts_with(real(store)) {
+        let what = format!("must not lie in the store's folder, which it protects: {}", file.display());
+        return Err(Error::invalid("cipher key", what));
+    }
+    Ok(key)
 }
 
 /// Reads a policy file; the error names it.

@@ -60,11 +60,7 @@ impl Graph {
     /// Reads what [`Graph::save`] wrote. A graph of another model, of vectors of another width, of another version
     /// of the program, or whose files are damaged is an error; then delete it and make it anew.
     pub fn load(folder: &Path, model: &str, dims: usize) -> Result<Graph> {
-        let path = folder.join(HEADER);
-        let mut bytes = Vec::new();
-        let file = File::open(&path).map_err(Error::io(&path))?;
-        file.take(HEADER_MAX).read_to_end(&mut bytes).map_err(Error::io(&path))?;
-        let header = Header::read(&bytes).ok_or_else(|| wrong(folder, "its header is not sound"))?;
+        let header = read_header(folder)?;
         if header.writer != writer() {
             return Err(wrong(folder, "another version or another kind of machine wrote it"));
         }
@@ -111,6 +107,19 @@ impl Graph {
         out.extend(blake3::hash(&out).as_bytes());
         out
     }
+}
+
+/// What [`Graph::set_note`] had said when the graph of a folder was saved.
+pub(super) fn note_in(folder: &Path) -> Result<Vec<u8>> {
+    Ok(read_header(folder)?.note)
+}
+
+fn read_header(folder: &Path) -> Result<Header> {
+    let path = folder.join(HEADER);
+    let mut bytes = Vec::new();
+    let file = File::open(&path).map_err(Error::io(&path))?;
+    file.take(HEADER_MAX).read_to_end(&mut bytes).map_err(Error::io(&path))?;
+    Header::read(&bytes).ok_or_else(|| wrong(folder, "its header is not sound"))
 }
 
 /// Deletes the graph of a folder, the header first, so that half of one is never taken for whole. Nothing there is no

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{Go, Graph, Pace};
+use super::{Go, Graph, Pace, files};
 use crate::change::{DocId, Seq};
 use crate::error::{Error, Result};
 use crate::index::block::{Neighbours, RowKey};
@@ -76,6 +76,16 @@ impl Keyed {
         graph.set_note(Vec::new());
         Ok(Keyed { graph, keys, mark })
     }
+}
+
+/// The documents that the graph of a folder has a vector of, without reading the vectors.
+///
+/// # Errors
+/// When its header is not whole, as while it is being written.
+pub fn docs_in(folder: &Path) -> Result<Vec<DocId>> {
+    let (_, keys) = read_note(&files::note_in(folder)?)
+        .ok_or_else(|| Error::Index(format!("the graph in {} has another note", folder.display())))?;
+    Ok(keys.into_iter().filter(|key| *key != RowKey::NONE).map(|key| key.doc).collect())
 }
 
 fn read_note(note: &[u8]) -> Option<(Mark, Vec<RowKey>)> {

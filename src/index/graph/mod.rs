@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use crate::simd::dot_f32;
 
 pub use files::erase;
-pub use keyed::{Keyed, Mark};
+pub use keyed::{Keyed, Mark, docs_in};
 
 /// Neighbours of a row on every layer but the lowest, which has twice as many.
 const NEIGHBOURS: usize = 16;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::directory::error::{LockError, OpenReadError};
-use tantivy::directory::{Directory, DirectoryLock, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory};
+use tantivy::directory::{Directory, DirectoryLock, INDEX_WRITER_LOCK, META_LOCK};
 use tantivy::index::{IndexMeta, SegmentMeta};
 use tantivy::{Index, TantivyError};
 
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 
 use super::Condition;
 use super::contain::contained;
+use super::home::Home;
 use super::payload::Payload;
 use super::schema::{FIELDS, settings};
 use super::segment::Segment;
@@ -77,16 +78,17 @@ impl From<Flaw> for Error {
 }
 
 /// Opens the index in `folder`, whatever it takes. None when that must wait for another process.
-pub(super) fn prepare(folder: &Path, care: Care) -> Result<(Option<Loaded>, Condition)> {
+pub(super) fn prepare(home: &Home, care: Care) -> Result<(Option<Loaded>, Condition)> {
+    let folder = home.folder();
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    match load(folder, None, care) {
+    match load(home, None, care) {
         Ok(loaded) => return Ok((Some(loaded), Condition::Found)),
         Err(Flaw::Environment(error)) => return Err(error),
         Err(Flaw::Absent | Flaw::Unusable(_)) => {}
     }
     // Looked at again under the lock: another process may have just done what is to be done.
-    let lock = directory(folder)?.acquire_lock(&INDEX_WRITER_LOCK);
-    let flaw = match load(folder, None, care) {
+    let lock = home.directory()?.acquire_lock(&INDEX_WRITER_LOCK);
+    let flaw = match load(home, None, care) {
         Ok(loaded) => return Ok((Some(loaded), Condition::Found)),
         Err(Flaw::Environment(error)) => return Err(error),
         Err(flaw) => flaw,
@@ -102,18 +104,18 @@ pub(super) fn prepare(folder: &Path, care: Care) -> Result<(Option<Loaded>, Cond
     };
     let generation = fs::read(folder.join(META)).map_or(0, |meta| Payload::salvage_generation(&meta));
     wipe(folder)?;
-    create(folder, Payload { generation: generation + 1, ..Payload::default() })?;
-    let loaded = load(folder, None, care)?;
+    create(home, Payload { generation: generation + 1, ..Payload::default() })?;
+    let loaded = load(home, None, care)?;
     let condition =
         if matches!(flaw, Flaw::Absent) { Condition::Created } else { Condition::Discarded { why } };
     Ok((Some(loaded), condition))
 }
 
 /// Loads the newest commit. What `earlier` has open is taken over, and not checked again.
-pub(super) fn load(folder: &Path, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
+pub(super) fn load(home: &Home, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
     let mut flaw = None;
     let loaded = contained(|| {
-        try_load(folder, earlier, care).map_err(|found| {
+        try_load(home, earlier, care).map_err(|found| {
             flaw = Some(found);
             Error::Index(String::new())
         })
@@ -121,8 +123,9 @@ pub(super) fn load(folder: &Path, earlier: Option<&Loaded>, care: Care) -> Resul
     loaded.map_err(|panicked| flaw.unwrap_or(Flaw::Unusable(panicked.to_string())))
 }
 
-fn try_load(folder: &Path, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
-    let directory = directory(folder).map_err(Flaw::Environment)?;
+fn try_load(home: &Home, earlier: Option<&Loaded>, care: Care) -> Result<Loaded, Flaw> {
+    let folder = home.folder();
+    let directory = home.directory().map_err(Flaw::Environment)?;
     let _lock = directory.acquire_lock(&META_LOCK).map_err(|error| environment(&error.to_string()))?;
     let meta = match fs::read(folder.join(META)) {
         Ok(meta) => meta,
@@ -233,30 +236,26 @@ fn without_meta(folder: &Path) -> Flaw {
     }
 }
 
-fn directory(folder: &Path) -> Result<MmapDirectory> {
-    MmapDirectory::open(folder).map_err(|error| Error::Index(error.to_string()))
-}
-
 /// An index that nobody else can write while this lives, to be replaced as a whole.
 pub struct Taken {
-    folder: PathBuf,
+    home: Home,
     generation: u64,
     _lock: DirectoryLock,
 }
 
 impl Taken {
     /// Takes the index in a folder, whatever its state; none while somebody writes it.
-    pub fn of(folder: &Path) -> Result<Option<Taken>> {
-        let lock = match directory(folder)?.acquire_lock(&INDEX_WRITER_LOCK) {
+    pub fn of(home: &Home) -> Result<Option<Taken>> {
+        let lock = match home.directory()?.acquire_lock(&INDEX_WRITER_LOCK) {
             Ok(lock) => lock,
             Err(LockError::LockBusy) => return Ok(None),
             Err(LockError::IoError(error)) => return Err(Error::Index(error.to_string())),
         };
-        let generation = match load(folder, None, Care::Quick) {
+        let generation = match load(home, None, Care::Quick) {
             Ok(loaded) => loaded.view.generation(),
-            Err(_) => fs::read(folder.join(META)).map_or(0, |meta| Payload::salvage_generation(&meta)),
+            Err(_) => fs::read(home.folder().join(META)).map_or(0, |meta| Payload::salvage_generation(&meta)),
         };
-        Ok(Some(Taken { folder: folder.to_owned(), generation, _lock: lock }))
+        Ok(Some(Taken { home: home.clone(), generation, _lock: lock }))
     }
 
     /// The generation that it had.
@@ -268,14 +267,15 @@ impl Taken {
     /// come first and its description last, in one step: whoever loads finds the old one or the new one. A crash
     /// leaves files that the next purge takes away.
     pub fn replace_by(self, other: &Path) -> Result<()> {
-        let meta_lock = directory(&self.folder)?.acquire_lock(&META_LOCK);
+        let folder = self.home.folder();
+        let meta_lock = self.home.directory()?.acquire_lock(&META_LOCK);
         let _meta_lock = meta_lock.map_err(|error| Error::Index(error.to_string()))?;
         for name in own_files(other)?.iter().filter(|name| !name.ends_with(".json")) {
-            rename(&other.join(name), &self.folder.join(name))?;
+            rename(&other.join(name), &folder.join(name))?;
         }
-        sync(&self.folder)?;
-        rename(&other.join(META), &self.folder.join(META))?;
-        sync(&self.folder)
+        sync(folder)?;
+        rename(&other.join(META), &folder.join(META))?;
+        sync(folder)
     }
 }
 
@@ -291,13 +291,13 @@ fn sync(folder: &Path) -> Result<()> {
 }
 
 /// Creates an empty index whose first commit already has a payload.
-fn create(folder: &Path, payload: Payload) -> Result<()> {
-    let index = Index::create(directory(folder)?, FIELDS.schema.clone(), settings())?;
+fn create(home: &Home, payload: Payload) -> Result<()> {
+    let index = Index::create(home.directory()?, FIELDS.schema.clone(), settings())?;
     let mut metas = index.load_metas()?;
     metas.payload = Some(payload.write());
     let bytes = serde_json::to_vec_pretty(&metas).map_err(|error| Error::Index(error.to_string()))?;
     let meta = Path::new(META);
-    index.directory().atomic_write(meta, &bytes).map_err(Error::io(&folder.join(meta)))
+    index.directory().atomic_write(meta, &bytes).map_err(Error::io(&home.folder().join(meta)))
 }
 
 /// Deletes every file of an index. What is not the library's, and the locks, stay.

@@ -12,29 +12,34 @@
 
 mod contain;
 mod folder;
+mod home;
 mod partition;
 mod payload;
 mod schema;
+#[cfg(feature = "sqlcipher")]
+mod sealed;
 mod segment;
+mod stray;
 mod tier;
 mod view;
 mod writer;
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use crate::error::Result;
 
 pub use folder::Taken;
 use folder::{Care, Loaded};
+pub use home::Home;
 pub use partition::Partition;
+pub use stray::stray_terms;
 use view::WeakView;
 pub use view::{View, fingerprint};
 pub use writer::{Entry, Writer};
 
 /// The reading side of the index in one folder; every process may have one, and share it among threads.
 pub struct KeywordIndex {
-    folder: PathBuf,
+    home: Home,
     current: RwLock<View>,
     /// What the current view was loaded from; held while loading, so that one load runs at a time.
     /// None when the view is empty for want of a sound index.
@@ -73,17 +78,18 @@ pub enum Condition {
 }
 
 impl KeywordIndex {
-    /// Opens the index in `folder`, creating folder and index when they are missing.
+    /// Opens the index in a folder, creating folder and index when they are missing.
     ///
     /// Reads and checks every file of a small index once; of a large one that is left to
     /// [`KeywordIndex::read_through`], so that opening does not follow its size. An index that is damaged, or was written by another layout or
     /// another `ANALYSIS_VERSION`, is deleted and created anew, but only while no other process
     /// writes. An error means that the file system refuses.
-    pub fn open(folder: &Path) -> Result<Opened> {
-        let (loaded, condition) = folder::prepare(folder, Care::Quick)?;
+    pub fn open(home: impl Into<Home>) -> Result<Opened> {
+        let home = home.into();
+        let (loaded, condition) = folder::prepare(&home, Care::Quick)?;
         let view = loaded.as_ref().map_or_else(View::empty, |loaded| loaded.view.clone());
         let index = KeywordIndex {
-            folder: folder.to_owned(),
+            home,
             current: RwLock::new(view),
             loaded: Mutex::new(loaded),
             earlier: Mutex::default(),
@@ -154,10 +160,10 @@ impl KeywordIndex {
     /// watermark 0 takes its place, and the error says why: opening the folder again mends it.
     pub fn reload(&self) -> Result<bool> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if loaded.as_ref().is_some_and(|loaded| loaded.is_newest(&self.folder)) {
+        if loaded.as_ref().is_some_and(|loaded| loaded.is_newest(self.home.folder())) {
             return Ok(false);
         }
-        let outcome = folder::load(&self.folder, loaded.as_ref(), Care::Quick);
+        let outcome = folder::load(&self.home, loaded.as_ref(), Care::Quick);
         let (next, outcome) = match outcome {
             Ok(next) => (Some(next), Ok(true)),
             Err(flaw) => (None, Err(flaw.into())),

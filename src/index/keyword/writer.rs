@@ -6,7 +6,7 @@
 //! process. Therefore all checksums are verified when a writer opens, and again before each commit
 //! that removes something. A file that is cut short while it is mapped is beyond help.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tantivy::directory::error::LockError;
 use tantivy::index::SegmentMeta;
@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 
 use super::contain::contained;
 use super::folder::{self, Care};
+use super::home::Home;
 use super::partition::Partition;
 use super::payload::Payload;
 use super::schema::FIELDS;
@@ -60,12 +61,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the index in `folder` for writing, or gives None while somebody else has it open for that.
+    /// Opens the index in a folder for writing, or gives None while somebody else has it open for that.
     ///
     /// Like [`KeywordIndex::open`](super::KeywordIndex::open) it creates what is missing and replaces
     /// what is broken: then [`Writer::watermark`] is 0.
-    pub fn open(folder: &Path) -> Result<Option<Writer>> {
-        let (Some(mut loaded), _) = folder::prepare(folder, Care::Thorough)? else { return Ok(None) };
+    pub fn open(home: impl Into<Home>) -> Result<Option<Writer>> {
+        let home = home.into();
+        let folder = home.folder();
+        let (Some(mut loaded), _) = folder::prepare(&home, Care::Thorough)? else { return Ok(None) };
         let options = IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).build();
         let writer: IndexWriter = match contained(|| Ok(loaded.index.writer_with_options(options)))? {
             Ok(writer) => writer,
@@ -75,7 +78,7 @@ impl Writer {
         // Merging in the background would make the state depend on timing.
         writer.set_merge_policy(Box::new(NoMergePolicy));
         if !loaded.is_newest(folder) {
-            loaded = folder::load(folder, Some(&loaded), Care::Thorough)?;
+            loaded = folder::load(&home, Some(&loaded), Care::Thorough)?;
         }
         // Files that a crash left of a commit are in the way of the same commit: it would name its own alike.
         folder::sweep(folder, &loaded.index)?;

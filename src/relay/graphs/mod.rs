@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::lock::lock;
-use crate::change::NamespaceId;
+use crate::change::{DocId, NamespaceId};
 use crate::error::{Error, Result};
 use crate::store::sync_folder;
 
@@ -71,6 +71,26 @@ impl Graphs {
         // A loss of power may not bring them back.
         sync_folder(&self.folder)?;
         Ok(true)
+    }
+
+    /// The documents that every graph has a vector of, half-written ones too.
+    ///
+    /// # Errors
+    /// When that can't be told.
+    pub(super) fn docs(&self) -> Result<Vec<DocId>> {
+        let mut docs = Vec::new();
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Ok(docs) };
+        for entry in entries {
+            let path = entry.map_err(Error::io(&self.folder))?.path();
+            if path.is_dir() {
+                #[cfg(feature = "graph")]
+                docs.extend(crate::index::graph::docs_in(&path)?);
+                #[cfg(not(feature = "graph"))]
+                return Err(Error::Index("this build can't read graphs".to_owned()));
+            }
+        }
+        docs.sort_unstable();
+        Ok(docs)
     }
 
     /// Erases every graph; as [`Graphs::erase`].

@@ -210,6 +210,7 @@ fn of_two_hundred_canaries_in_every_form_nothing_is_left_anywhere() {
     let from = RestoreFrom {
         ledger: Some(world.path().join("ledger.db")),
         key: Some(world.path().join("store.key")),
+        ..crate::world::restoring()
     };
     restore(&backup, &restored, &from, world.memory().now()).unwrap();
     assert_eq!(canary.remains(&restored), [].into());

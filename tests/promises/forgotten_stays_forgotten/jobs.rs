@@ -219,7 +219,7 @@ fn what_is_found_in_the_end_keeps_a_deletion_open() {
     drop(other);
     // Something of it comes back while the clean-up waits.
     let set = |text: Option<&str>| {
-        let database = rusqlite::Connection::open(world.path().join("recordari.db")).unwrap();
+        let database = crate::world::database(&world.path().join("recordari.db"));
         database.pragma_update(None, "secure_delete", "ON").unwrap();
         let sql = "UPDATE records SET speaker = ?1 WHERE record_id = ?2";
         assert_eq!(database.execute(sql, (text, gone.record_id.as_str())).unwrap(), 1);

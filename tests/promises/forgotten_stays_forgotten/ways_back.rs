@@ -132,15 +132,58 @@ fn it_does_not_come_back_by_writing_it_again() {
     assert_eq!(replayed, Outcome::Rejected(Reason::MemoryDeleted), "an idempotent replay");
     let late = correction(written, &format!("orders two {CANARY}"), "chat-5", world.memory().now());
     assert_eq!(memory.correct(mei, &late).unwrap(), None, "a correction of the forgotten id");
+    // Newer evidence from elsewhere brings back what is about the subject, not the words: nor does an agent's wish.
+    let newer = world_said(world, candidate, "chat-20", true);
+    let blocked = |candidate: &Candidate, what: &str| {
+        let outcome = world.remember(mei, candidate);
+        assert_eq!(outcome, Outcome::Rejected(Reason::BlockedByTombstone), "{what}");
+    };
+    blocked(&newer, "the same words, from elsewhere");
+    for authority in [recordari::Authority::ModelInferred, recordari::Authority::ToolObserved] {
+        blocked(&Candidate { authority, renew_consent: true, ..newer.clone() }, authority.code());
+    }
+    let renewed = Candidate { renew_consent: true, ..newer };
+    refused(&Candidate { observed_at: candidate.observed_at, ..renewed.clone() }, "consent from before");
+    refused(&Candidate { source: candidate.source.clone(), ..renewed.clone() }, "consent by the old source");
     past.assert_gone("after all attempts");
 
-    // Someone may say it anew, later and from elsewhere; that is another generation.
-    let anew = world.commit(mei, &world_said(world, candidate, "chat-20", true));
+    // The person may say it anew on purpose, later and from elsewhere; that is another generation, and is told.
+    let anew = world.commit(mei, &renewed);
     assert_eq!(anew.memory_id, written.memory_id);
     assert_eq!(world.found(mei, Mode::Keyword, CANARY).len(), 1);
     let generations: Vec<u32> =
         memory.history(mei, &anew.memory_id).unwrap().iter().map(|entry| entry.generation).collect();
     assert_eq!(generations, [0, 1]);
+    let reasons: Vec<String> = {
+        let database = crate::world::database(&world.path().join("recordari.db"));
+        let mut told = database
+            .prepare("SELECT reason FROM events WHERE record_id = ?1 AND reason IS NOT NULL")
+            .unwrap();
+        told.query_map([anew.record_id.as_str()], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(reasons, ["consent_renewed"]);
+    // Now that it is in force others may say so too.
+    let another = Candidate { renew_consent: false, ..world_said(world, &renewed, "chat-21", true) };
+    assert_eq!(world.remember(mei, &another).code(), "idempotent");
+    world.assert_sound();
+}
+
+#[test]
+fn words_that_were_forgotten_come_back_by_no_correction_without_renewed_consent() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let gone = world.say(&mei, Some("lunch"), CANARY, "chat-1");
+    world.day("2026-03-02T10:00:00Z");
+    world.forget_memory(&mei, &gone.memory_id);
+    world.day("2026-03-03T10:00:00Z");
+    let soup = world.say(&mei, Some("lunch"), "orders soup", "chat-2");
+    let back = correction(&soup, CANARY, "chat-3", world.memory().now());
+    let outcome = world.memory().correct(&mei, &back).unwrap().unwrap();
+    assert_eq!(outcome, Outcome::Rejected(Reason::BlockedByTombstone));
+    let renewed = recordari::Correction { renew_consent: true, ..back };
+    let outcome = world.memory().correct(&mei, &renewed).unwrap().unwrap();
+    assert!(matches!(&outcome, Outcome::Corrected(_)), "{outcome:?}");
+    // Of all that was forgotten only those words are blocked: the subject goes on.
     world.assert_sound();
 }
 
@@ -153,6 +196,7 @@ fn world_said(world: &World, candidate: &Candidate, source: &str, today: bool) -
 fn a_forgotten_memory_that_was_said_anew_survives_a_restore() {
     let mut past = past();
     let again = world_said(&past.world, &past.candidate, "chat-20", true);
+    let again = Candidate { renew_consent: true, ..again };
     past.world.commit(&past.mei, &again);
     past.world.close();
     let newer = tempfile::tempdir().unwrap();
@@ -337,7 +381,7 @@ fn a_deletion_that_its_ledger_missed_is_entered_before_it_is_completed() {
     assert_eq!(world.forget_memory(&mei, &gone.memory_id).code(), "incomplete");
     drop(other);
     // As if the process had been killed between the two commits.
-    let ledger = rusqlite::Connection::open(world.path().join("ledger.db")).unwrap();
+    let ledger = crate::world::database(&world.path().join("ledger.db"));
     let count =
         || ledger.query_row("SELECT count(*) FROM tombstones", [], |row| row.get::<_, i64>(0)).unwrap();
     ledger.execute_batch("DELETE FROM tombstones; DELETE FROM marks").unwrap();
@@ -405,11 +449,13 @@ fn it_does_not_come_back_under_another_subject_or_with_other_punctuation() {
         let replayed = Candidate { observed_at: Some(early), ..world.said(subject, content, "record-2") };
         assert_eq!(world.remember(&mei, &replayed), Outcome::Rejected(Reason::MemoryDeleted), "{content}");
     }
-    // What says something else, or is said anew from elsewhere, is no replay.
+    // What says something else, or is said anew on purpose from elsewhere, is no replay.
     let other =
         Candidate { observed_at: Some(early), ..world.said(None, "Bob was treated well", "record-2") };
     world.commit(&mei, &other);
-    world.say(&mei, None, "Bob was treated for gout", "record-3");
+    let anew = world.said(None, "Bob was treated for gout", "record-3");
+    assert_eq!(world.remember(&mei, &anew), Outcome::Rejected(Reason::BlockedByTombstone));
+    world.commit(&mei, &Candidate { renew_consent: true, ..anew });
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Said {
     pub source: usize,
     /// Observed before everything else, as by a late writer.
     pub late: bool,
+    /// Said on purpose though it may have been forgotten.
+    pub renewed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -60,14 +62,23 @@ pub enum Operation {
 
 fn said() -> impl Strategy<Value = Said> {
     let subject = prop::option::weighted(0.6, 0..3usize);
-    (0..4usize, subject, prop::bool::weighted(0.3), 0..9usize, 0..4usize, prop::bool::weighted(0.15))
-        .prop_map(|(place, subject, multi, word, source, late)| Said {
+    (
+        0..4usize,
+        subject,
+        prop::bool::weighted(0.3),
+        0..9usize,
+        0..4usize,
+        prop::bool::weighted(0.15),
+        prop::bool::weighted(0.6),
+    )
+        .prop_map(|(place, subject, multi, word, source, late, renewed)| Said {
             place,
             subject,
             multi,
             word,
             source,
             late,
+            renewed,
         })
 }
 

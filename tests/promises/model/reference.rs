@@ -51,6 +51,7 @@ struct Grave {
 pub enum Expected {
     SourceWithdrawn,
     MemoryDeleted,
+    BlockedByTombstone,
     /// It is there, in the memory of that number; true: from another source.
     There(usize, bool),
     Conflict(usize),
@@ -101,10 +102,15 @@ impl Reference {
             grave.place == said.place
                 && (grave.texts.contains(&said.word) || single.is_some() && grave.subject == single)
         });
-        let mut met = met.peekable();
+        let met: Vec<&Grave> = met.collect();
         // Whoever is late observed it before all that was forgotten.
-        let late = said.late && met.peek().is_some();
-        (late || met.any(|grave| grave.sources.contains(&said.source))).then_some(Expected::MemoryDeleted)
+        let late = said.late && !met.is_empty();
+        if late || met.iter().any(|grave| grave.sources.contains(&said.source)) {
+            return Some(Expected::MemoryDeleted);
+        }
+        let is_blocked = met.iter().any(|grave| grave.texts.contains(&said.word));
+        (is_blocked && !said.renewed && self.same_text(said).is_none())
+            .then_some(Expected::BlockedByTombstone)
     }
 
     /// The memory in force that says so, and whether this source is new to it.

@@ -167,7 +167,8 @@ impl Run {
             Operation::Restore => {
                 let Some((backup, then)) = self.backup.take() else { return };
                 let made = tempfile::tempdir().unwrap();
-                let from = RestoreFrom { ledger: Some(self.world.path().to_owned()), key: None };
+                let from =
+                    RestoreFrom { ledger: Some(self.world.path().to_owned()), ..crate::world::restoring() };
                 restore(backup.path(), made.path(), &from, self.world.memory().now()).unwrap();
                 self.go_on_in(made);
                 self.reference = self.reference.restored(&then);
@@ -220,6 +221,7 @@ impl Run {
             namespace: Some(place(said.place)),
             cardinality: if said.multi { Cardinality::Multi } else { Cardinality::Single },
             observed_at: Some(observed_at),
+            renew_consent: said.renewed,
             ..self.world.said(
                 said.subject.map(|subject| SUBJECTS[subject]),
                 &format!("speaks of the {}", WORDS[said.word]),
@@ -232,6 +234,7 @@ impl Run {
         let fits = match (&expected, outcome) {
             (Expected::SourceWithdrawn, Outcome::Rejected(Reason::SourceWithdrawn)) => true,
             (Expected::MemoryDeleted, Outcome::Rejected(Reason::MemoryDeleted)) => true,
+            (Expected::BlockedByTombstone, Outcome::Rejected(Reason::BlockedByTombstone)) => true,
             (Expected::There(number, from_another), Outcome::Idempotent(written, reason)) => {
                 written.memory_id == self.reference.memories[*number].id
                     && *reason == from_another.then_some(Reason::DuplicateMemory)
@@ -276,6 +279,7 @@ impl Run {
             word,
             source,
             late: false,
+            renewed: false,
         };
         let outcome = outcome.unwrap();
         let mut expected = self.reference.refused(&said);

@@ -192,7 +192,7 @@ impl Expected {
     fn check_copies(&self, base: &Path, after: &Expected) -> Result<(), String> {
         if let Some(backup) = &self.backup {
             let again = base.join("again");
-            let from = RestoreFrom { ledger: Some(base.join(STORE)), key: None };
+            let from = RestoreFrom { ledger: Some(base.join(STORE)), ..crate::world::restoring() };
             match restore(&base.join(BACKUP), &again, &from, at(NOW)) {
                 Ok(_) => {
                     let mut copy = backup.without(&after.gone);
@@ -237,6 +237,7 @@ fn open(folder: &Path) -> Result<(Memory, Vec<String>), String> {
         embedder: Some(Arc::new(HashingEmbedder::new(256).unwrap())),
         clock: Arc::new(ManualClock::at(at(NOW))),
         background: false,
+        cipher: crate::world::cipher(),
         ..Options::new(folder)
     };
     let (memory, opening) = Memory::open(options).map_err(failed("opening"))?;

@@ -75,7 +75,7 @@ pub fn work(memory: &Memory, day: u8, base: &Path) {
         }
         3 => {
             say("restore");
-            let from = RestoreFrom { ledger: Some(base.join(STORE)), key: None };
+            let from = RestoreFrom { ledger: Some(base.join(STORE)), ..crate::world::restoring() };
             restore(&base.join(BACKUP), &base.join(RESTORED), &from, memory.now()).unwrap();
             say("ok");
         }

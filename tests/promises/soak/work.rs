@@ -52,6 +52,7 @@ fn take_part() {
     let options = Options {
         embedder: Some(Arc::new(HashingEmbedder::new(256).unwrap())),
         background: background == "background",
+        cipher: crate::world::cipher(),
         ..Options::new(folder)
     };
     let memory = match Memory::open(options) {

@@ -49,6 +49,9 @@ pub struct Arguments {
     /// Why it is corrected
     #[arg(long, value_name = "TEXT")]
     write_reason: Option<String>,
+    /// Bring back on purpose words that were forgotten; without it they stay out
+    #[arg(long)]
+    renew_consent: bool,
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
@@ -69,6 +72,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         valid_from: arguments.valid_from,
         expires_at: arguments.expires_at,
         write_reason: arguments.write_reason,
+        renew_consent: arguments.renew_consent,
     };
     let corrected = session.memory.correct(&session.principal, &correction)?;
     session.report_model(out, "it is stored, found by keyword, and gets its vector from recordari reembed");

@@ -1,33 +1,42 @@
 //! `recordari init`: creates a store and writes its settings down.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recordari::Error;
+use recordari::{CipherKey, Error};
 use serde_json::json;
 
 use super::open::Session;
 use super::{Common, Failure, Out};
-use crate::settings::{CONFIG_FILE, user_config};
+use crate::settings::{CONFIG_FILE, Settings, user_config};
 
 #[derive(Args)]
 #[command(
-    after_help = "Writes the settings given as flags or in the environment into config.toml in the store's folder.\n\nExample:\n  recordari init --store ./memory --tenant acme --user mei --default"
+    after_help = "Writes the settings given as flags or in the environment into config.toml in the store's folder.\n\nExample:\n  recordari init --store ./memory --tenant acme --user mei --default\n  recordari init --store ./memory --new-cipher-key ~/keys/memory.key"
 )]
 pub struct Arguments {
     /// Also make this store the one that is used when none is named
     #[arg(long)]
     default: bool,
+    /// Encrypt the store at rest, with a new key that is written to this file; without it nothing can be read again
+    #[arg(long, value_name = "FILE", conflicts_with = "cipher_key_file")]
+    new_cipher_key: Option<PathBuf>,
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let mut common = common.clone();
+    if let Some(file) = &arguments.new_cipher_key {
+        begin_encrypted(&common, file)?;
+        common.cipher_key_file = Some(file.clone());
+    }
+    let common = &common;
     let session = Session::without_model(common, out)?;
     let store = std::path::absolute(&session.settings.store).map_err(Error::io(&session.settings.store))?;
-    let absolute = |text: &str| match text {
+    let model = |text: &str| match text {
         "none" | "embedded" => text.to_owned(),
         address if address.contains("://") => address.to_owned(),
-        path => std::path::absolute(path).map_or(path.to_owned(), |path| path.display().to_string()),
+        path => absolute(Path::new(path)),
     };
     let given = [
         ("tenant", common.tenant.clone()),
@@ -35,8 +44,9 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         ("project", common.project.clone()),
         ("agent", common.agent.clone()),
         ("clearance", common.clearance.map(|clearance| clearance.to_string())),
-        ("policy", common.policy.as_ref().map(|path| absolute(&path.display().to_string()))),
-        ("model", common.model.as_deref().map(absolute)),
+        ("policy", common.policy.as_ref().map(|path| absolute(path))),
+        ("model", common.model.as_deref().map(model)),
+        ("cipher_key_file", common.cipher_key_file.as_deref().map(absolute)),
     ];
     let given: Vec<(&str, String)> = given
         .into_iter()
@@ -56,6 +66,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
             "reason": null,
             "store": store.display().to_string(),
             "config": config.display().to_string(),
+            "cipher_key_file": common.cipher_key_file.as_deref().map(absolute),
             "default_in": default.map(|file| file.display().to_string()),
         }))?;
         return Ok(0);
@@ -63,6 +74,12 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     let what = if session.created { "created" } else { "was there already" };
     out.line(format!("The store in {} {what}.", store.display()))?;
     out.line(format!("Its settings are in {}; flags and environment come before them.", config.display()))?;
+    if let Some(file) = &common.cipher_key_file {
+        out.line(format!(
+            "It is encrypted with the key in {}: keep a copy apart, without it nothing can be read.",
+            absolute(file)
+        ))?;
+    }
     match default {
         Some(file) => out.line(format!("It is used when no store is named ({}).", file.display()))?,
         None if common.store.is_some() => out.line(format!(
@@ -72,6 +89,34 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         None => {}
     }
     Ok(0)
+}
+
+/// Writes a new key for a store that is not there yet.
+fn begin_encrypted(common: &Common, file: &Path) -> Result<(), Failure> {
+    let wrong = |what: String| Failure::from(Error::invalid("new-cipher-key", what));
+    if !CipherKey::SUPPORTED {
+        return Err(wrong(
+            "can't be used by this build: build recordari with the feature sqlcipher".to_owned(),
+        ));
+    }
+    let store = Settings::of(common)?.store;
+    if store.join("recordari.db").exists() {
+        return Err(wrong(format!(
+            "is for a new store, and there is one in {}: back it up, and restore the copy with --cipher-key-file",
+            store.display()
+        )));
+    }
+    let above = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    if real(above).map_err(Error::io(above))?.starts_with(real(&store).map_err(Error::io(&store))?) {
+        return Err(wrong("must not lie in the store's folder, which it protects".to_owned()));
+    }
+    Ok(CipherKey::generate()?.write(file)?)
+}
+
+/// A path as it is from anywhere.
+pub(super) fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// Sets these keys in a configuration file and leaves the others as they are.

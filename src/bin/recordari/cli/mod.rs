@@ -72,6 +72,15 @@ pub struct Common {
     /// The folder of the store; what writes makes it when it is missing
     #[arg(long, global = true, value_name = "DIR", env = "RECORDARI_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
+    /// The file with the key of an encrypted store, outside of the store's folder
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "RECORDARI_CIPHER_KEY_FILE",
+        hide_env_values = true
+    )]
+    pub cipher_key_file: Option<PathBuf>,
     /// The tenant who asks [default: local]
     #[arg(long, global = true, value_name = "NAME", env = "RECORDARI_TENANT", hide_env_values = true)]
     pub tenant: Option<String>,

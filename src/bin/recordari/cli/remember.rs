@@ -90,6 +90,9 @@ pub struct Arguments {
     /// It must be checked against the world before anything is done on its strength
     #[arg(long)]
     reverify: bool,
+    /// Bring back on purpose what was forgotten; without it the same words stay out
+    #[arg(long)]
+    renew_consent: bool,
     /// Repeating the request with its key gives the same answer
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -131,6 +134,7 @@ impl Arguments {
             read_trigger: self.read_trigger.clone(),
             revision_path: self.revision_path.clone(),
             reverify_before_effect: self.reverify,
+            renew_consent: self.renew_consent,
             derived_from: self.derived_from.iter().map(RecordId::new).collect(),
             ..defaults
         })

@@ -1,6 +1,6 @@
 //! `recordari restore`: a store made of a backup.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use recordari::{Clock, RestoreFrom, Restored, SystemClock};
@@ -8,15 +8,15 @@ use serde_json::json;
 
 use super::open::Session;
 use super::out::shown;
-use super::{Common, Failure, Out, backup, show};
-use crate::settings::Settings;
+use super::{Common, Failure, Out, backup, init, show};
+use crate::settings::{CONFIG_FILE, Settings, cipher_of};
 
 /// How many ids of what was removed are shown to a person.
 const IDS_SHOWN: usize = 20;
 
 #[derive(Args)]
 #[command(
-    after_help = "The store (--store) must be missing or an empty folder: nothing is overwritten. What was forgotten since the backup is forgotten again before anybody can read the store, as far as the newest ledger that you name knows of it; without one, what was forgotten after the backup is back.\n\nExamples:\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./memory\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./saved/ledger.db --key ./saved/store.key"
+    after_help = "The store (--store) must be missing or an empty folder: nothing is overwritten. What was forgotten since the backup is forgotten again before anybody can read the store, as far as the newest ledger that you name knows of it; without one, what was forgotten after the backup is back. The store is encrypted with the key of --cipher-key-file, or not, whatever the backup was: so a store is encrypted, decrypted, or given another key.\n\nExamples:\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./memory\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./restored --ledger ./saved/ledger.db --key ./saved/store.key\n  recordari restore /mnt/backups/memory-2026-03-01 --store ./encrypted --ledger ./memory --cipher-key-file ~/keys/memory.key"
 )]
 pub struct Arguments {
     /// The folder of the backup
@@ -28,12 +28,22 @@ pub struct Arguments {
     /// The store.key of the store that was backed up [default: the one in the folder that --ledger names]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// The file with the key that the backup is encrypted with [default: the one of --cipher-key-file]
+    #[arg(long, value_name = "FILE")]
+    backup_cipher_key_file: Option<PathBuf>,
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let store = Settings::of(common)?.store;
-    let from = RestoreFrom { ledger: arguments.ledger, key: arguments.key };
+    let Settings { store, cipher, .. } = Settings::of(common)?;
+    let of_backup = arguments.backup_cipher_key_file.map(|file| cipher_of(&file, &arguments.folder));
+    let from = RestoreFrom {
+        ledger: arguments.ledger,
+        key: arguments.key,
+        cipher: of_backup.transpose()?.or_else(|| cipher.clone()),
+        new_cipher: cipher,
+    };
     let restored = recordari::restore(&arguments.folder, &store, &from, SystemClock.now())?;
+    set_cipher_file(&store, common)?;
     // Opening it builds what is derived, and cleans up after what was forgotten again.
     drop(Session::without_model(common, out)?);
     let folder = store.display().to_string();
@@ -70,6 +80,16 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         out.line("  it has a new key: what was forgotten is kept out by id and source, not by its text (--key brings the old one)")?;
     }
     Ok(0)
+}
+
+/// The settings that come with a backup may name the key of the store that was backed up.
+fn set_cipher_file(store: &Path, common: &Common) -> Result<(), Failure> {
+    let config = store.join(CONFIG_FILE);
+    if config.exists() {
+        let file = common.cipher_key_file.as_deref().map(init::absolute);
+        init::change(&config, &[("cipher_key_file", file.unwrap_or_default())])?;
+    }
+    Ok(())
 }
 
 /// What the ledger knew: `newer` than the backup, `not_newer`, or `none` was named.

@@ -24,7 +24,8 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         return Ok(0);
     }
     let number = |value: &Value| value.as_u64().unwrap_or(0);
-    out.line(format!("store               {folder}"))?;
+    let encrypted = if stats["encrypted"] == true { ", encrypted" } else { "" };
+    out.line(format!("store               {folder}{encrypted}"))?;
     for place in stats["namespaces"].as_array().into_iter().flatten() {
         let parts = place["namespace"].as_object().into_iter().flatten();
         let parts: Vec<String> =

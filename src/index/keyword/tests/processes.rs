@@ -14,7 +14,7 @@ const FOLDER: &str = "RECORDARI_TEST_KEYWORD_FOLDER";
 #[ignore = "run by other tests, as a process of its own"]
 fn hold_the_writer() {
     let Some(folder) = env::var_os(FOLDER) else { return };
-    let mut writer = Writer::open(folder.as_ref()).unwrap().unwrap();
+    let mut writer = Writer::open(std::path::Path::new(&folder)).unwrap().unwrap();
     writer.apply([add(1, HOME, "committed")]).unwrap();
     writer.commit(1, 0).unwrap();
     // Enough that segments of it reach the disk.

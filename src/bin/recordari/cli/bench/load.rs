@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::data::{Data, Row};
 use super::given::Given;
 use super::machine;
-use super::phases::{MANY, ONE, policy};
+use super::phases::{MANY, ONE, cipher, policy};
 
 /// The file in which a store's memory ids are kept, one a line, in the order of rows.
 pub const IDS: &str = "ids.txt";
@@ -24,6 +24,7 @@ pub const IDS: &str = "ids.txt";
 pub fn open(folder: &Path, given: &Arc<Given>, now: i64, background: bool) -> Result<Memory> {
     let clock = ManualClock::at(Timestamp::from_micros(now * 1_000_000)?);
     let (memory, _) = Memory::open(Options {
+        cipher: folder.parent().map_or(Ok(None), cipher)?,
         embedder: Some(given.clone()),
         // The vectors are given; the same words may come with another one.
         queries_kept: 0,

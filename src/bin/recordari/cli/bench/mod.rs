@@ -48,6 +48,9 @@ pub struct Arguments {
     /// Begin with the stores that an earlier run kept in --work
     #[arg(long, requires = "work")]
     reuse: bool,
+    /// Keep the stores encrypted, with a key that lies beside them: what encryption costs
+    #[arg(long, conflicts_with = "reuse")]
+    encrypted: bool,
     /// How many times each query is asked
     #[arg(long, value_name = "N", default_value_t = 2)]
     reps: usize,

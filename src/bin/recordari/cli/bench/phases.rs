@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use recordari::{Error, Policy};
+use recordari::{CipherKey, Error, Policy};
 use serde_json::{Value, json};
 
 use super::super::Failure;
@@ -32,8 +32,18 @@ const BUILT: &str = "recordari-built";
 pub const MANY: &str = "recordari-many";
 pub const ONE: &str = "recordari-one";
 
+/// The key of encrypted stores; it protects nothing, being where it is.
+const CIPHER: &str = "recordari-cipher.key";
+
+/// The key of the stores in a folder, if they are encrypted.
+pub fn cipher(work: &Path) -> Result<Option<CipherKey>, Error> {
+    let file = work.join(CIPHER);
+    file.exists().then(|| CipherKey::read(&file)).transpose()
+}
+
 /// Removes what a measurement makes, and nothing else.
 pub fn clear(work: &Path) {
+    let _ = std::fs::remove_file(work.join(CIPHER));
     for name in [MANY, ONE, BUILT] {
         let _ = std::fs::remove_dir_all(work.join(name));
     }
@@ -57,6 +67,10 @@ pub fn measure(folder: &Path, n: u64, arguments: &Arguments, work: &Path) -> Res
     let built = work.join(BUILT);
     if !arguments.reuse {
         clear(work);
+        if arguments.encrypted {
+            std::fs::create_dir_all(work).map_err(Error::io(work))?;
+            CipherKey::generate()?.write(&work.join(CIPHER))?;
+        }
         result["build"] = phase("build", folder, arguments, work)?;
         result["build"]["disk_bytes"] = json!(machine::disk_bytes(&work.join(MANY)));
         if arguments.keep {
@@ -74,6 +88,7 @@ pub fn measure(folder: &Path, n: u64, arguments: &Arguments, work: &Path) -> Res
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
         result["build"] = serde_json::from_str(&text).map_err(|_| Failure::usage("build.json is damaged"))?;
     }
+    result["encrypted"] = json!(cipher(work)?.is_some());
     machine::evict(work);
     result["query"] = phase("query", folder, arguments, work)?;
     machine::evict(work);

@@ -189,6 +189,7 @@ fn correct(stage: &Stage<'_>, seen: &Written, content: &str) -> Result<Option<Ou
         valid_from: None,
         expires_at: None,
         write_reason: None,
+        renew_consent: false,
     };
     Ok(stage.memory.correct(&mei()?, &correction)?)
 }

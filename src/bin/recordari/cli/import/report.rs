@@ -138,6 +138,7 @@ impl Report {
             "dry_run": self.dry_run,
             "lines": self.lines,
             "counts": counts,
+            "blocked_by_tombstone": self.blocked_by_tombstone(),
             "report": self.not_committed,
             "retired": self.retired,
             "kept_with_other_sources": self.kept,
@@ -172,6 +173,14 @@ impl Report {
         let more = self.not_taken().saturating_sub(SHOWN_MAX as u64);
         if more > 0 {
             out.line(format!("  and {more} more; --report FILE writes them all"))?;
+        }
+        let blocked = self.blocked_by_tombstone();
+        if blocked > 0 {
+            let lines = show::counted(blocked, "line says", "lines say");
+            out.line(format!(
+                "  {lines} what was forgotten here, and {} kept out",
+                if blocked == 1 { "is" } else { "are" }
+            ))?;
         }
         if self.count("review") > 0 {
             out.line("  what waits for a person: recordari review list")?;
@@ -216,6 +225,13 @@ impl Report {
 
     fn count(&self, outcome: &str) -> u64 {
         self.counts[place(outcome)]
+    }
+
+    /// How many lines were kept out since they say what was forgotten.
+    fn blocked_by_tombstone(&self) -> u64 {
+        let by = [Reason::MemoryDeleted, Reason::BlockedByTombstone].map(Reason::code);
+        let is_blocked = |line: &&Value| line["reason"].as_str().is_some_and(|reason| by.contains(&reason));
+        self.not_committed.iter().filter(is_blocked).count() as u64
     }
 
     fn not_taken(&self) -> u64 {
