@@ -74,6 +74,7 @@ fn a_dry_run_stores_nothing() {
 
 #[test]
 fn a_wrong_shape_is_an_error_and_a_list_is_none() {
+    // B189
     let door = Door::new();
     let items: Vec<Value> = ["one", "two", "three"]
         .iter()
@@ -123,6 +124,7 @@ fn essence(door: &Door, flags: &[&str]) -> Vec<Value> {
 
 #[test]
 fn what_is_exported_comes_back_whole_and_only_once() {
+    // B183, B185, B187: three namespaces, one subject in two of them; what is not in the file is named.
     let door = Door::new();
     let who = ["--tenant", "acme", "--project", "website"];
     let run = |arguments: &[&str]| door.done(&[arguments, &who].concat());
@@ -185,6 +187,7 @@ fn what_is_exported_comes_back_whole_and_only_once() {
 
 #[test]
 fn a_complete_file_retires_what_its_sources_do_not_say_any_more() {
+    // B11
     let door = Door::new();
     let doc = |lines: &[String]| door.write("doc.jsonl", lines.join("\n"));
     let said = |text: &str| line(text, "D", json!({}));

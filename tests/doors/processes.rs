@@ -71,3 +71,49 @@ fn an_interrupted_import_leaves_a_sound_store_and_can_be_repeated() {
     let file = door.write("all.jsonl", all);
     assert_eq!(door.json(&["import", &file]).1["counts"]["idempotent"], stored);
 }
+
+#[cfg(feature = "embedded-model")]
+#[test]
+fn what_any_surface_writes_is_found_by_meaning_at_once() {
+    // B23: as far as there are surfaces; later ones join here.
+    use recordari::embed::ModelSpec;
+    use recordari::{Memory, Mode, Namespace, Options, Principal, Query};
+
+    let door = Door::new();
+    let run = |arguments: &[&str]| {
+        let answer = Answer::of(door.command(arguments).env_remove("RECORDARI_MODEL").output().unwrap());
+        assert_eq!(answer.code, 0, "{arguments:?}: {}", answer.stderr);
+        answer
+    };
+    let store = door.home.path().join("memory").display().to_string();
+    run(&["init", "--store", &store]);
+    let embedder = ModelSpec::Embedded.open(None).unwrap();
+    let options = Options { embedder, background: false, ..Options::new(&store) };
+    // Open from before the first write to after the last.
+    let (memory, _) = Memory::open(options).unwrap();
+    let mei = Principal::new(Namespace::new("local").unwrap().user("mei").unwrap());
+    let candidate = recordari::Candidate {
+        source: Some(recordari::Source::parse("chat-1")),
+        observed_at: Some(memory.now()),
+        authority: recordari::Authority::UserExplicit,
+        ..recordari::Candidate::new(recordari::Kind::Semantic, "She is allergic to peanuts")
+    };
+    assert!(memory.remember(&mei, &candidate).unwrap().written().is_some());
+    run(&["remember", "The meeting was moved to Thursday", "--store", &store]);
+    let file = door.write("lines.jsonl", {
+        let line = json!({ "content": "His bicycle was stolen in Hamburg", "source": "diary", "authority": "user_explicit", "observed_at": "2026-03-01T10:00:00Z" });
+        line.to_string()
+    });
+    run(&["import", &file, "--store", &store]);
+    for (question, said) in [
+        ("which food makes her ill?", "She is allergic to peanuts"),
+        ("when do we get together?", "The meeting was moved to Thursday"),
+        ("who took his bike?", "His bicycle was stolen in Hamburg"),
+    ] {
+        let query = Query { mode: Mode::Vector, ..Query::new(question) };
+        let here = memory.recall(&mei, &query).unwrap();
+        assert_eq!(here.hits.first().map(|hit| hit.record.content.as_str()), Some(said), "{question}");
+        let there = run(&["recall", question, "--mode", "vector", "--json", "--store", &store]).only_json();
+        assert_eq!(there["hits"][0]["content"], said, "{there}");
+    }
+}

@@ -121,6 +121,55 @@ fn every_acknowledged_write_is_there_after_kill_9_and_none_by_half() {
     );
 }
 
+/// How many times fewer rounds there are of three processes than of one.
+const FEWER: u32 = 6;
+
+#[test]
+fn every_acknowledged_write_of_three_processes_is_there_when_all_are_killed() {
+    // B145
+    let kills = std::env::var("RECORDARI_KILLS").ok().map_or(ROUNDS, |kills| kills.parse().unwrap());
+    let mut random = u64::from(std::process::id()) | 1;
+    println!("delays come from {random}");
+    let mut acknowledged = 0;
+    let rounds = kills.div_ceil(FEWER);
+    let mut world = World::new();
+    world.close();
+    for round in 0..rounds {
+        if round > 0 && round % (ROUNDS_OF_A_STORE / 3) == 0 {
+            world = World::new();
+            world.close();
+        }
+        let mut children: Vec<Child> = (0..3).map(|_| Child::start(world.path())).collect();
+        for (number, child) in children.iter_mut().enumerate() {
+            child.send(&["write_until_killed", &format!("{round}.{number}")]);
+        }
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_micros(100_000 + random % 300_000));
+        children.iter_mut().for_each(Child::kill);
+        let mut all: Vec<Said> = Vec::new();
+        for child in &mut children {
+            let mut said = Said::default();
+            while let Some(line) = child.next() {
+                acknowledged += usize::from(line.starts_with("done"));
+                said.hear(&line);
+            }
+            all.push(said);
+        }
+        drop(children);
+        world.reopen();
+        let store = contents_of(world.memory());
+        all.iter().for_each(|said| said.check(&store));
+        world.assert_sound();
+        world.close();
+    }
+    assert!(acknowledged > rounds as usize, "only {acknowledged} writes were acknowledged");
+    println!(
+        "{rounds} rounds of three processes, {acknowledged} writes acknowledged, none lost, none by half"
+    );
+}
+
 fn clone((memory, content): (&String, &String)) -> (String, String) {
     (memory.clone(), content.clone())
 }

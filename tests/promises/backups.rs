@@ -72,6 +72,7 @@ fn newest(world: &World) -> RestoreFrom {
 
 #[test]
 fn a_restored_store_holds_every_row_and_answers_as_the_one_that_was_backed_up() {
+    // B147
     let (mut world, mei, written) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));

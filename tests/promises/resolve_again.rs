@@ -194,6 +194,42 @@ fn damage_while_the_store_is_open_shows_nothing_else() {
 }
 
 #[test]
+fn an_index_that_is_ahead_of_the_store_is_noticed_and_what_it_knows_more_is_skipped() {
+    // B151: a crash between the two, or a database that was put back.
+    let mut world = World::new();
+    let mei = someone("acme", "mei", None);
+    world.say(&mei, None, "keeps the lantern in the shed", "chat-1");
+    world.drain();
+    world.close();
+    let before = tempfile::tempdir().unwrap();
+    for name in ["recordari.db", "ledger.db"] {
+        fs::copy(world.path().join(name), before.path().join(name)).unwrap();
+    }
+    world.reopen();
+    let lost = world.say(&mei, None, "keeps the lantern in the cellar", "chat-2");
+    world.drain();
+    world.close();
+    for name in ["recordari.db", "ledger.db"] {
+        fs::copy(before.path().join(name), world.path().join(name)).unwrap();
+    }
+    let notices = world.reopen();
+    assert!(
+        notices.iter().any(|notice| notice.contains("it knew writes that the store does not have")),
+        "{notices:?}"
+    );
+    for mode in Mode::ALL {
+        assert_eq!(
+            contents(&world.recall(&mei, &by(*mode, "lantern"))),
+            ["keeps the lantern in the shed"],
+            "{mode:?}"
+        );
+    }
+    assert!(world.memory().history(&mei, &lost.memory_id).unwrap().is_empty());
+    world.assert_sound();
+    assert_eq!(world.reopen(), Vec::<String>::new(), "it is mended");
+}
+
+#[test]
 fn an_index_of_another_store_is_noticed_and_shows_nothing_else() {
     let mut stage = stage();
     let expected = answers(&stage.world, &writer());
