@@ -125,6 +125,12 @@ impl From<rusqlite::Error> for Error {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 Error::Locked("the store")
             }
+            // What is wrong stands in the message, and never what is in the file.
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                Error::Corrupt(format!(
+                    "{error}: part of the database is damaged; recordari verify says what, and a restored backup mends it"
+                ))
+            }
             _ => Error::Database(Box::new(error)),
         }
     }

@@ -44,6 +44,9 @@ reasons! {
     SourceUnavailable "source_unavailable" "A record that the candidate is derived from is unknown, forgotten or withdrawn." "Derive it again from records that are in force.";
     MemoryDeleted "memory_deleted" "The memory was forgotten, and this candidate is no newer evidence for it." "Write it again only from a new source, observed after the deletion.";
     BlockedByTombstone "blocked_by_tombstone" "The same words were forgotten here." "Only the person may bring them back: write them again with renewed consent, as said outright, from a new source.";
+    LedgerFailed "ledger_failed" "The ledger of what was forgotten could not be written." "See what is wrong with the disk, and repeat the request.";
+    TracesFailed "traces_failed" "The file of traces could not be cleaned." "See what is wrong with the disk, and repeat the request.";
+    StoreFailed "store_failed" "The database could not be written to its end." "See what is wrong with the disk, open the store again, and repeat the request.";
     ConsentRenewed "consent_renewed" "What was forgotten was said again on purpose, by the person." "Nothing: it is a new generation.";
     AuthorityAboveGrant "authority_above_grant" "The candidate claims more authority than this caller may give." "Write it with the authority that this caller has.";
     NeverInferred "never_inferred" "The subject is on the list of those that are never to be inferred." "Ask the person, and write what they say as user_explicit.";

@@ -71,7 +71,8 @@ pub(super) fn ask(
         let started = Instant::now();
         let answer = memory.recall(&principal, &query)?;
         report.latencies.push(started.elapsed());
-        report.foreign += answer.hits.iter().filter(|hit| hit.record.namespace != question.namespace).count();
+        // What stands in a wider namespace is rightly seen.
+        report.foreign += answer.hits.iter().filter(|hit| !principal.sees(&hit.record.namespace)).count();
         let left_out = |reason: Reason| {
             let named = |(id, why): &&(RecordId, Reason)| *why == reason && judged.right.contains(id);
             answer.left_out.iter().filter(named).count()

@@ -36,7 +36,7 @@ pub struct ModeReport {
     pub categories: BTreeMap<String, (usize, Metrics)>,
     /// How long each recall took, ascending; embedding the query included.
     pub latencies: Vec<Duration>,
-    /// Hits from another namespace than the query's own. Anything but 0 is a defect.
+    /// Hits from a namespace that the query may not see: neither its own nor a wider one. Anything but 0 is a defect.
     pub foreign: usize,
     /// Right answers that were folded into another hit that says nearly the same.
     pub folded: usize,

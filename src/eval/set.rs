@@ -68,6 +68,7 @@ impl Set {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Parts {
     tenant: String,
     user: Option<String>,

@@ -10,7 +10,7 @@ use super::receipt::{Receipt, left_to_json};
 use super::{Forgotten, Left, Sources};
 use crate::change::{DocId, Seq};
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::keyword::View;
 use crate::namespace::Namespace;
 use crate::reason::Reason;
@@ -26,57 +26,60 @@ const CONTROLS: usize = 64;
 
 /// What was erased, where, and under which receipts.
 pub(super) struct Gone {
+    /// Whether the ledger has it.
+    pub is_entered: bool,
     pub receipts: Vec<String>,
     pub records: Vec<RecordId>,
     pub namespaces: Vec<Namespace>,
 }
 
-/// Takes what was erased out of the traces and out of this process's memory. Returns the records of each trace that
-/// was dropped.
-pub(super) fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> Result<Vec<String>> {
-    let records: Vec<RecordId> = gone.iter().flat_map(|gone| gone.records.iter().cloned()).collect();
-    let traces = sources.traces.forget(&records)?;
+/// Takes what was erased out of this process's memory and out of the traces. Returns the receipts of what needs no
+/// more of that, nor of the ledger, and the records of each trace that was dropped.
+pub(super) fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> (Vec<String>, Vec<String>) {
     let namespaces: BTreeSet<&Namespace> = gone.iter().flat_map(|gone| &gone.namespaces).collect();
-    let (view, snapshot) = (sources.relay.view(), sources.store.snapshot()?);
     let partitions = sources.relay.partitions();
-    let followed =
-        namespaces.into_iter().try_for_each(|namespace| partitions.let_go(&snapshot, &view, namespace));
+    let followed = sources.store.snapshot().and_then(|snapshot| {
+        let view = sources.relay.view();
+        namespaces.into_iter().try_for_each(|namespace| partitions.let_go(&snapshot, &view, namespace))
+    });
     // What can't be followed is dropped: nothing may keep a deletion from being finished.
     if followed.is_err() {
         partitions.clear();
     }
-    Ok(traces)
+    let records: Vec<RecordId> = gone.iter().flat_map(|gone| gone.records.iter().cloned()).collect();
+    match sources.traces.forget(&records) {
+        Ok(traces) if gone.iter().all(|gone| gone.is_entered) => {
+            (gone.iter().flat_map(|gone| gone.receipts.iter().cloned()).collect(), traces)
+        }
+        Ok(traces) => (Vec::new(), traces),
+        Err(_) => (Vec::new(), Vec::new()),
+    }
 }
 
 /// Ends every deletion that a crash or a busy process left unfinished. Tells how many are left.
 pub fn resume(sources: Sources<'_>) -> Result<usize> {
     let open = sources.store.snapshot()?.open_jobs()?;
     let Some(last) = open.last() else { return Ok(0) };
-    match clean(sources, last.seq, &[], &[])?.is_empty() {
+    match clean(sources, last.seq, &[], &[]).is_empty() {
         true => Ok(0),
         false => Ok(sources.store.snapshot()?.open_jobs()?.len()),
     }
 }
 
 /// Cleans up after a deletion, and all before it; then the receipt is complete.
-pub(super) fn finish(
-    sources: Sources<'_>,
-    job: &Job,
-    receipts: &[String],
-    traces: &[String],
-) -> Result<Forgotten> {
-    let left = clean(sources, job.seq, receipts, traces)?;
+pub(super) fn finish(sources: Sources<'_>, job: &Job, receipts: &[String], traces: &[String]) -> Forgotten {
+    let left = clean(sources, job.seq, receipts, traces);
     outcome(sources, job, &left)
 }
 
 /// How a deletion stands after a try to clean up that left this.
-pub(super) fn outcome(sources: Sources<'_>, job: &Job, left: &[Left]) -> Result<Forgotten> {
-    let now = sources.store.snapshot()?.job(&job.receipt_id)?;
+pub(super) fn outcome(sources: Sources<'_>, job: &Job, left: &[Left]) -> Forgotten {
+    let now = sources.store.snapshot().and_then(|snapshot| snapshot.job(&job.receipt_id)).ok().flatten();
     let job = now.as_ref().unwrap_or(job);
-    Ok(match job.state {
+    match job.state {
         JobState::Completed => Forgotten::Done(Receipt::of(sources.store, job, Vec::new())),
         _ => Forgotten::Incomplete(Receipt::of(sources.store, job, left.to_vec())),
-    })
+    }
 }
 
 fn records_of(job: &Job) -> impl Iterator<Item = &str> {
@@ -85,32 +88,46 @@ fn records_of(job: &Job) -> impl Iterator<Item = &str> {
 
 /// Cleans up after every deletion up to a write; returns what is left to do. Those of `receipts` are in the ledger, and
 /// `traces` were dropped with them: whoever asked for the others may have been stopped before that.
-pub(super) fn clean(
-    sources: Sources<'_>,
-    upto: Seq,
-    receipts: &[String],
-    traces: &[String],
-) -> Result<Vec<Left>> {
+pub(super) fn clean(sources: Sources<'_>, upto: Seq, receipts: &[String], traces: &[String]) -> Vec<Left> {
+    // What keeps it from beginning, or its end from being noted, is left like everything else.
+    try_clean(sources, upto, receipts, traces).unwrap_or_else(|error| {
+        let why = match error {
+            Error::Locked(_) => Reason::CheckpointBusy,
+            _ => Reason::StoreFailed,
+        };
+        vec![(why, String::new())]
+    })
+}
+
+fn try_clean(sources: Sources<'_>, upto: Seq, receipts: &[String], traces: &[String]) -> Result<Vec<Left>> {
     let open: Vec<(Job, usize)> = {
         let snapshot = sources.store.snapshot()?;
         let jobs = snapshot.open_jobs()?.into_iter().filter(|job| job.seq <= upto);
         let graphs = |job: &Job| Ok(sources.relay.count_graphs(&snapshot.namespaces_of(job)?));
         jobs.map(|job| graphs(&job).map(|graphs| (job, graphs))).collect::<Result<_>>()?
     };
-    let mut traces = traces.to_vec();
+    let (mut traces, mut left) = (traces.to_vec(), Vec::new());
     let others: Vec<&Job> =
         open.iter().map(|(job, _)| job).filter(|job| !receipts.contains(&job.receipt_id)).collect();
     if !others.is_empty() {
         let ids: Vec<&str> = others.iter().map(|job| job.receipt_id.as_str()).collect();
-        sources.store.enter_in_ledger_again(&ids)?;
+        if sources.store.enter_in_ledger_again(&ids).is_err() {
+            left.push((Reason::LedgerFailed, String::new()));
+        }
         let records = others.iter().flat_map(|job| records_of(job).map(RecordId::new));
-        traces.extend(sources.traces.forget(&records.collect::<Vec<_>>())?);
+        match sources.traces.forget(&records.collect::<Vec<_>>()) {
+            Ok(dropped) => traces.extend(dropped),
+            Err(_) => left.push((Reason::TracesFailed, String::new())),
+        }
     }
-    let mut left = derived(sources);
-    let is_derived_clean = left.is_empty();
+    let of_derived = derived(sources);
+    let is_derived_clean = of_derived.is_empty();
+    left.extend(of_derived);
     let cleaned_at = sources.clock.now();
-    if !sources.store.truncate_journal(JOURNAL_PATIENCE)? {
-        left.push((Reason::CheckpointBusy, String::new()));
+    match sources.store.truncate_journal(JOURNAL_PATIENCE) {
+        Ok(true) => {}
+        Ok(false) => left.push((Reason::CheckpointBusy, String::new())),
+        Err(_) => left.push((Reason::StoreFailed, String::new())),
     }
     let mut looked = Vec::new();
     if left.is_empty() {

@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 pub(super) const BYTES_MIN: usize = 5;
 
 /// A text as it is and in other cases and normal forms, each as UTF-8, UTF-16 of both orders, with JSON, percent and
-/// hexadecimal escapes, and in base 64 at all three alignments.
+/// hexadecimal escapes, and in base 64 of both alphabets at all three alignments.
 pub(super) fn forms(text: &str) -> Vec<Vec<u8>> {
     let composed: String = text.nfc().collect();
     let decomposed: String = text.nfd().collect();
@@ -24,7 +24,21 @@ pub(super) fn forms(text: &str) -> Vec<Vec<u8>> {
             forms.push(text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>().into_bytes());
             forms.push(text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes());
             forms.push(text.bytes().map(|byte| format!("{byte:02X}")).collect::<String>().into_bytes());
-            forms.extend((0..3).map(|shift| base64(text.as_bytes(), shift)));
+            for shift in 0..3 {
+                let digits = base64(text.as_bytes(), shift);
+                // As it stands in addresses.
+                forms.push(
+                    digits
+                        .iter()
+                        .map(|digit| match digit {
+                            b'+' => b'-',
+                            b'/' => b'_',
+                            other => *other,
+                        })
+                        .collect(),
+                );
+                forms.push(digits);
+            }
             forms.push(text.into_bytes());
         }
     }

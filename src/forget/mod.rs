@@ -150,18 +150,18 @@ enum Revoked {
 /// Forgets, and cleans up.
 ///
 /// # Errors
-/// `Invalid` when the request breaks a bound or names a namespace outside the caller's scope. Any other
-/// error leaves everything as it was, or the deletion to be finished by repeating it.
+/// `Invalid` when the request breaks a bound or names a namespace outside the caller's scope. Any error leaves
+/// everything as it was: what fails after the erasure is [`Forgotten::Incomplete`], with the place.
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     match revoke(sources, principal, request)? {
         Revoked::Erased(job, gone) => {
-            let traces = let_go(sources, &[&gone])?;
-            finish(sources, &job, &gone.receipts, &traces)
+            let (receipts, traces) = let_go(sources, &[&gone]);
+            Ok(finish(sources, &job, &receipts, &traces))
         }
         Revoked::Before(job) if job.state == JobState::Completed => {
             Ok(Forgotten::Already(Receipt::of(sources.store, &job, Vec::new())))
         }
-        Revoked::Before(job) => finish(sources, &job, &[], &[]),
+        Revoked::Before(job) => Ok(finish(sources, &job, &[], &[])),
         // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
         Revoked::Nothing => already(sources, principal, &request.selector),
         Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
@@ -198,7 +198,7 @@ pub fn preview(sources: Sources<'_>, principal: &Principal, request: &Forget) ->
 /// one as for a thousand.
 ///
 /// # Errors
-/// Only what keeps the clean-up from being tried; each request has its own outcome or error otherwise.
+/// Only what keeps all from being tried; each request has its own outcome or error otherwise.
 pub fn forget_all(
     sources: Sources<'_>,
     requests: &[(&Principal, &Forget)],
@@ -213,18 +213,14 @@ pub fn forget_all(
             _ => None,
         })
     };
-    let traces = let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>())?;
+    let (receipts, traces) = let_go(sources, &erased().map(|(_, gone)| gone).collect::<Vec<_>>());
     let left = match erased().map(|(job, _)| job.seq).max() {
-        Some(last) => {
-            let receipts: Vec<String> =
-                erased().flat_map(|(_, gone)| gone.receipts.iter().cloned()).collect();
-            clean(sources, last, &receipts, &traces)?
-        }
+        Some(last) => clean(sources, last, &receipts, &traces),
         None => Vec::new(),
     };
     let outcome = |((principal, request), revoked): (&(&Principal, &Forget), Result<Revoked>)| match revoked?
     {
-        Revoked::Erased(job, _) => clean::outcome(sources, &job, &left),
+        Revoked::Erased(job, _) => Ok(clean::outcome(sources, &job, &left)),
         _ => forget(sources, principal, request),
     };
     Ok(requests.iter().zip(revoked).map(outcome).collect())
@@ -241,7 +237,7 @@ fn revoke_all(sources: Sources<'_>, requests: &[(&Principal, &Forget)]) -> Resul
     let checked: Vec<Result<Namespace>> =
         requests.iter().map(|(principal, request)| check(sources, principal, request)).collect();
     let mut erased_now = Vec::new();
-    let revoked = sources.store.write(sources.now, |writing| {
+    let mut revoked = sources.store.write(sources.now, |writing| {
         let mut all = Vec::with_capacity(requests.len());
         for ((principal, request), namespace) in requests.iter().zip(checked) {
             let namespace = match namespace {
@@ -257,7 +253,13 @@ fn revoke_all(sources: Sources<'_>, requests: &[(&Principal, &Forget)]) -> Resul
         }
         Ok(all)
     })?;
-    sources.store.enter_in_ledger(&erased_now, sources.now)?;
+    // From here on it is so, whatever fails: what is not in the ledger yet is entered by the clean-up.
+    let is_entered = sources.store.enter_in_ledger(&erased_now, sources.now).is_ok();
+    for revoked in &mut revoked {
+        if let Ok(Revoked::Erased(_, gone)) = revoked {
+            gone.is_entered = is_entered;
+        }
+    }
     Ok(revoked)
 }
 
@@ -307,6 +309,7 @@ fn revoke_one(
         receipts.push(receipt.clone());
     }
     let gone = Gone {
+        is_entered: false,
         receipts,
         records: erased.parts().flat_map(|part| part.records.iter().cloned()).collect(),
         namespaces: erased.parts().flat_map(|part| part.namespaces.iter().cloned()).collect(),
@@ -358,7 +361,7 @@ fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> 
     let is_theirs = snapshot.job_in(&principal.scope(), &receipt_id)?.is_some();
     drop(snapshot);
     let was_completed = job.state == JobState::Completed;
-    let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[], &[])? };
+    let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[], &[]) };
     let job = sources.store.snapshot()?.job(&receipt_id)?.unwrap_or(job);
     let job = if is_theirs { job } else { receipt::narrowed(job, Some(memory)) };
     let receipt = Receipt::of(sources.store, &job, left);

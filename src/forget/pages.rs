@@ -1,5 +1,5 @@
-//! What do the files of a database say where they are encrypted? Reads them page by page, those in no tree included, which
-//! SQLite does not show.
+//! What do the files of an encrypted database say? Reads them page by page, those in no tree included, which SQLite does
+//! not show. What a file is is told by its bytes, whatever its name: copies have other names.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -7,65 +7,79 @@ use std::path::Path;
 
 use crate::store::{CipherKey, PAGE_BYTES};
 
-/// How an encrypted database's content tells that it was decrypted: its page size, and how many bytes of each page are not
-/// content.
+/// How a page tells that it was decrypted: the page size of its database, and how many bytes of each page are not content.
 const TOLD: [(usize, u8); 3] = [(16, 0x20), (17, 0x00), (20, 80)];
 /// How a database begins that is not encrypted.
 const PLAIN: &[u8; 16] = b"SQLite format 3\0";
+/// How a write-ahead log begins, in either order of bytes, and where it tells the size of its pages.
+const LOG: [[u8; 4]; 2] = [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]];
+const LOG_PAGE: std::ops::Range<usize> = 8..12;
 /// What a write-ahead log has before its pages, and before each of them.
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
+/// The names of a store's databases.
+const OURS: [&str; 3] = ["recordari.db", "ledger.db", "traces.db"];
 
-/// A file of a store, as it is or decrypted.
-pub(super) enum Pages {
-    Plain(File),
+/// What there is to see in a file beside its bytes as they are.
+pub(super) enum More {
+    /// Nothing.
+    Nothing,
+    /// What its pages decrypt to.
     Decrypted(Box<Decrypted>),
+    /// It can't be told, and why.
+    Unknown(&'static str),
 }
 
-/// Why a file can't be looked through, if so.
-pub(super) type Opened = io::Result<Result<Pages, &'static str>>;
-
-/// Opens a file of a store or a backup. What belongs to a database that is not encrypted, or to none, is read as it is.
-pub(super) fn open(path: &Path, cipher: Option<&CipherKey>) -> Opened {
-    let file = File::open(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Some((stem, part)) =
-        name.split_once(".db").filter(|(_, part)| ["", "-wal", "-journal"].contains(part))
-    else {
-        return Ok(Ok(Pages::Plain(file)));
-    };
-    let database = path.with_file_name(format!("{stem}.db"));
-    let Some(first) = first_page(&database)? else { return Ok(Ok(Pages::Plain(file))) };
-    let Some(cipher) = cipher.filter(|cipher| is_key_of(cipher, &first)) else {
-        return Ok(Err("it is encrypted with another cipher key, or damaged"));
-    };
-    if part == "-journal" {
-        return match file.metadata()?.len() {
-            0 => Ok(Ok(Pages::Plain(file))),
-            _ => Ok(Err("it is the encrypted journal of a write that is under way")),
-        };
-    }
-    let (header, frame) = if part == "-wal" { (LOG_HEADER, FRAME_HEADER) } else { (0, 0) };
-    Ok(Ok(Pages::Decrypted(Box::new(Decrypted {
-        file: BufReader::with_capacity(1 << 20, file),
-        cipher: cipher.clone(),
-        header,
-        frame,
-        number: 0,
-        page: Vec::new(),
-        given: 0,
-    }))))
-}
-
-/// The first page of a database that is encrypted; none if it is not, or is empty or gone.
-fn first_page(database: &Path) -> io::Result<Option<Vec<u8>>> {
+/// Looks at how a file begins.
+pub(super) fn more(path: &Path, cipher: Option<&CipherKey>) -> io::Result<More> {
+    let mut file = File::open(path)?;
     let mut first = Vec::new();
-    match File::open(database) {
-        Ok(file) => file.take(PAGE_BYTES as u64).read_to_end(&mut first)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+    (&mut file).take(u64::from(PAGE_BYTES)).read_to_end(&mut first)?;
+    if first.is_empty() || first.starts_with(PLAIN) {
+        return Ok(More::Nothing);
+    }
+    let decrypted = |cipher: &CipherKey, header: usize, frame: usize| -> io::Result<More> {
+        Ok(More::Decrypted(Box::new(Decrypted {
+            file: BufReader::with_capacity(1 << 20, File::open(path)?),
+            cipher: cipher.clone(),
+            header,
+            frame,
+            number: 0,
+            page: Vec::new(),
+            given: 0,
+        })))
     };
-    Ok((!first.is_empty() && !first.starts_with(PLAIN)).then_some(first))
+    if let Some(cipher) = cipher {
+        if is_key_of(cipher, &first) {
+            return decrypted(cipher, 0, 0);
+        }
+        // Its pages are looked at both ways: a log does not tell whether they are encrypted.
+        if LOG.iter().any(|begin| first.starts_with(begin))
+            && first.get(LOG_PAGE).is_some_and(|size| *size == PAGE_BYTES.to_be_bytes())
+        {
+            return decrypted(cipher, LOG_HEADER, FRAME_HEADER);
+        }
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_ours = |end: &str| OURS.iter().any(|ours| name.strip_suffix(end) == Some(ours));
+    Ok(match () {
+        () if is_ours("") => More::Unknown("it is encrypted with another cipher key, or damaged"),
+        () if cipher.is_some() && is_ours("-journal") => {
+            More::Unknown("it is the encrypted journal of a write that is under way")
+        }
+        () if cipher.is_none() && is_ours("-wal") && !has_plain_database(path) => {
+            More::Unknown("it is the journal of a database that is encrypted, damaged or gone")
+        }
+        () => More::Nothing,
+    })
+}
+
+/// Whether the database of a log lies beside it and is not encrypted.
+fn has_plain_database(log: &Path) -> bool {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let database = log.with_file_name(name.trim_end_matches("-wal"));
+    let mut begin = [0; PLAIN.len()];
+    File::open(database).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
 }
 
 fn is_key_of(cipher: &CipherKey, first: &[u8]) -> bool {
@@ -110,19 +124,15 @@ impl Decrypted {
     }
 }
 
-impl Read for Pages {
+impl Read for Decrypted {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let pages = match self {
-            Pages::Plain(file) => return file.read(into),
-            Pages::Decrypted(pages) => pages,
-        };
-        if pages.given == pages.page.len() {
-            pages.next()?;
+        if self.given == self.page.len() {
+            self.next()?;
         }
-        let left = &pages.page[pages.given..];
+        let left = &self.page[self.given..];
         let count = left.len().min(into.len());
         into[..count].copy_from_slice(&left[..count]);
-        pages.given += count;
+        self.given += count;
         Ok(count)
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use aho_corasick::AhoCorasick;
 
 use super::forms::{BYTES_MIN, few_forms, forms, parts};
-use super::pages;
+use super::pages::{self, More};
 use crate::change::DocId;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
@@ -205,7 +205,11 @@ fn stretches(packed: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn searcher(needles: &[Vec<u8>]) -> Result<AhoCorasick> {
-    AhoCorasick::new(needles).map_err(|error| Error::invalid("texts", error.to_string()))
+    AhoCorasick::new(needles).map_err(refused)
+}
+
+fn refused(error: aho_corasick::BuildError) -> Error {
+    Error::invalid("texts", error.to_string())
 }
 
 impl Needles {
@@ -234,17 +238,25 @@ impl Needles {
             let text = text.to_lowercase();
             candidates.retain(|(part, _)| !text.contains(part.as_str()));
         })?;
-        let whole: Vec<Vec<u8>> = texts.iter().flat_map(|text| forms(text)).collect();
+        // Whatever the case of ASCII letters, so that each is looked for once.
+        let once = |forms: &mut Vec<Vec<u8>>| {
+            forms.iter_mut().for_each(|form| form.make_ascii_lowercase());
+            forms.sort();
+            forms.dedup();
+        };
+        let mut whole: Vec<Vec<u8>> = texts.iter().flat_map(|text| forms(text)).collect();
+        once(&mut whole);
         let known: HashSet<&Vec<u8>> = whole.iter().collect();
-        let parts: Vec<Vec<u8>> = candidates
-            .iter()
-            .flat_map(|(_, part)| few_forms(part))
-            .filter(|part| !known.contains(part))
-            .collect();
+        let mut parts: Vec<Vec<u8>> = candidates.iter().flat_map(|(_, part)| few_forms(part)).collect();
+        once(&mut parts);
+        parts.retain(|part| !known.contains(part));
         let vectors = Vectors::new(vectors, snapshot)?;
         let longest = whole.iter().chain(&parts).map(Vec::len).max().unwrap_or(0);
         let longest = longest.max(vectors.stretches.max_pattern_len());
-        let (whole, parts) = (searcher(&whole)?, searcher(&parts)?);
+        let in_any_case = |needles: &[Vec<u8>]| {
+            AhoCorasick::builder().ascii_case_insensitive(true).build(needles).map_err(refused)
+        };
+        let (whole, parts) = (in_any_case(&whole)?, in_any_case(&parts)?);
         Ok(Needles { texts: texts.to_vec(), whole, parts, vectors, longest })
     }
 
@@ -342,13 +354,9 @@ pub fn probe(
     let (mut vectors, mut vectors_seen_in) = (0, BTreeSet::new());
     let mut done = 0;
     for (name, path) in all {
-        let looked = pages::open(&path, snapshot.cipher()).and_then(|opened| match opened {
-            Ok(file) => needles.in_reader(file, seeing.as_ref()).map(Ok),
-            Err(why) => Ok(Err(why)),
-        });
+        let looked = look(&path, needles, snapshot.cipher(), seeing.as_ref());
         match looked {
-            Ok(Err(why)) => probed.places.push(unreadable(name, why)),
-            Ok(Ok(seen)) => {
+            Ok((seen, why)) => {
                 done += seen.bytes;
                 vectors += seen.vectors;
                 if seen.is_vector_witnessed {
@@ -365,7 +373,7 @@ pub fn probe(
                     }
                 }
                 let Seen { bytes, copies, parts, .. } = seen;
-                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: None });
+                probed.places.push(Place { name, looked_at: bytes, copies, parts, unreadable: why });
             }
             // A file that others have deleted meanwhile holds nothing any more; who still has it open is told below.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -401,6 +409,29 @@ pub fn probe(
     }
     probed.control.splice(0..0, seen_in.into_iter().chain(vectors_seen_in));
     Ok(probed)
+}
+
+/// Looks at a file as it is, and at what it decrypts to where that is something else.
+fn look(
+    path: &Path,
+    needles: &Needles,
+    cipher: Option<&CipherKey>,
+    witness: Option<&AhoCorasick>,
+) -> std::io::Result<(Seen, Option<String>)> {
+    let mut seen = needles.in_reader(fs::File::open(path)?, witness)?;
+    match pages::more(path, cipher)? {
+        More::Nothing => Ok((seen, None)),
+        More::Unknown(why) => Ok((seen, Some(why.to_owned()))),
+        More::Decrypted(pages) => {
+            let more = needles.in_reader(*pages, witness)?;
+            seen.copies += more.copies;
+            seen.parts += more.parts;
+            seen.vectors += more.vectors;
+            seen.is_witnessed |= more.is_witnessed;
+            seen.is_vector_witnessed |= more.is_vector_witnessed;
+            Ok((seen, None))
+        }
+    }
 }
 
 /// A segment that lies there and is in no index in use: a crash has left it, somebody builds it, or it is a copy's.

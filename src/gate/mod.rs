@@ -51,6 +51,8 @@ pub struct Facts {
     pub forgotten_at: Option<Timestamp>,
     /// The same words were forgotten here, under whatever subject.
     pub forgotten_words: bool,
+    /// The same words are in force here, or held, in a memory with the same subject or in the one to be corrected.
+    pub words_in_force: bool,
     /// The proposal's source, or its place in it, is one that the forgotten memory rested on.
     pub forgotten_source: bool,
     /// The record in force with the same text, compared as text.
@@ -62,6 +64,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The lowest authority of a candidate and of what it is derived from.
+    fn authority_of(&self, candidate: &Candidate) -> Authority {
+        self.derived_from.iter().map(|record| record.authority).fold(candidate.authority, Ord::min)
+    }
+
     /// The record that an admitted candidate takes the place of though it is no correction: the same
     /// statement held less firmly, or one for the same subject that holds no more.
     pub fn replaced(&self, proposal: Proposal<'_>) -> Option<&Record> {
@@ -205,9 +212,9 @@ fn admit(proposal: Proposal<'_>, facts: &Facts, policy: &Policy) -> Admitted {
         source: candidate.source.clone().expect("the provenance gate lets nothing pass without a source"),
         observed_at: candidate.observed_at.expect("the provenance gate lets nothing pass without a time"),
         expires_at,
-        authority: derived.iter().map(|record| record.authority).fold(candidate.authority, Ord::min),
+        authority: facts.authority_of(&candidate),
         sensitivity: derived.iter().map(|record| record.sensitivity).fold(candidate.sensitivity, Ord::max),
-        renews: facts.forgotten_words && facts.same_text.is_none(),
+        renews: facts.forgotten_words && !facts.words_in_force,
         candidate,
     }
 }

@@ -32,8 +32,8 @@ pub(super) fn pass(proposal: Proposal<'_>, facts: &Facts) -> Gate {
     // The same words come back by the person's own word alone; where they are in force that was given, or some other
     // memory says them.
     let renewed = candidate.renew_consent
-        && matches!(candidate.authority, Authority::UserExplicit | Authority::HumanReviewed);
-    if facts.forgotten_words && facts.same_text.is_none() && !renewed {
+        && matches!(facts.authority_of(candidate), Authority::UserExplicit | Authority::HumanReviewed);
+    if facts.forgotten_words && !facts.words_in_force && !renewed {
         return Err(Stop::Reject(Reason::BlockedByTombstone));
     }
     if facts.derived_from.len() < candidate.derived_from.len() {

@@ -23,7 +23,7 @@ impl Background {
         background.spawn("recordari-relay", inner, |inner, _| inner.tick())?;
         // A graph takes minutes, which nothing else is to wait for.
         #[cfg(feature = "graph")]
-        if inner.policy.recall.graph_from > 0 {
+        if inner.graph_from() > 0 {
             background.spawn("recordari-graph", inner, Inner::tend_graphs)?;
         }
         Ok(background)

@@ -17,6 +17,9 @@ impl Inner {
     pub(super) fn tend_graphs(&self, stopped: &AtomicBool) {
         let mut go = |_, _| if stopped.load(Ordering::Acquire) { Go::Stop } else { Go::On };
         let from = self.graph_from();
+        if from == 0 {
+            return;
+        }
         let mut tending = Tending { from, pace: Pace::OneCore, go: &mut go };
         if self.relay.tend_graphs(&self.store, &mut tending).is_err() {
             std::thread::park_timeout(AFTER_FAILURE);
@@ -25,7 +28,7 @@ impl Inner {
 
     /// From how many vectors on a namespace gets a graph; 0: none does. A graph's files are vectors as they are, so an
     /// encrypted store has none.
-    fn graph_from(&self) -> usize {
+    pub(super) fn graph_from(&self) -> usize {
         if self.store.cipher().is_some() { 0 } else { self.policy.recall.graph_from }
     }
 

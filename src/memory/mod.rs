@@ -20,7 +20,7 @@ use crate::embed::{Embedder, QueryCache};
 use crate::error::{Error, Result};
 use crate::forget;
 use crate::gate::Policy;
-use crate::namespace::Principal;
+use crate::namespace::{Principal, Reach};
 use crate::recall::{self, Query, Recalled, Why};
 use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{Drained, Relay};
@@ -463,7 +463,7 @@ impl Memory {
             "namespaces": namespaces,
             "waiting_for_review": waiting,
             "open_deletions": deletions.open,
-            "overdue_deletions": deletions.overdue,
+            "overdue_deletions": self.count_deletions(&principal.clone().with_reach(Reach::Below))?.overdue,
             "writes": writes,
             "keyword_index": { "applied_writes": writes - unindexed },
             "model": in_use.map(|model| json!({ "name": model.name, "dims": model.dims, "fingerprint": model.fingerprint })),

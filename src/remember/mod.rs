@@ -92,9 +92,7 @@ pub fn remember(
     candidate: &Candidate,
     idempotency_key: Option<&str>,
 ) -> Result<Outcome> {
-    // A repeat says the same at a later moment: when it was observed is no part of the request.
-    let body = || candidate_to_json(&Candidate { observed_at: None, ..candidate.clone() }).to_string();
-    let keyed = idempotency_key.map(|key| (key, body()));
+    let keyed = idempotency_key.map(|key| (key, request_body(candidate)));
     if let Some((key, _)) = &keyed {
         check_key(key)?;
     }
@@ -120,6 +118,18 @@ pub fn remember(
         }
         Ok(outcome)
     })
+}
+
+/// What a request asks for, as text. Keys that were noted before must go on to stand for the same text.
+fn request_body(candidate: &Candidate) -> String {
+    // A repeat says the same at a later moment: when it was observed is no part of the request.
+    let mut body = candidate_to_json(&Candidate { observed_at: None, ..candidate.clone() });
+    if !candidate.renew_consent
+        && let Some(body) = body.as_object_mut()
+    {
+        body.shift_remove("renew_consent");
+    }
+    body.to_string()
 }
 
 /// What would become of these candidates, one after the other, without storing anything: a rehearsal in a
@@ -446,4 +456,22 @@ pub(crate) fn embed_texts(embedder: &dyn Embedder, texts: &[&str]) -> Vec<Option
 fn text_of(candidate: &Candidate) -> String {
     let speaker = candidate.source.as_ref().and_then(|source| source.speaker.as_deref());
     indexed_text(speaker, candidate.subject.as_deref(), &candidate.content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Kind;
+
+    #[test]
+    fn a_request_that_was_noted_by_an_earlier_version_reads_the_same() {
+        let body = request_body(&Candidate::new(Kind::Semantic, "walks home"));
+        let noted = "{\"namespace\":null,\"kind\":\"semantic\",\"form\":\"observation\",\"subject\":null,\
+            \"cardinality\":\"single\",\"content\":\"walks home\",\"metadata\":{},\"source\":null,\"episode\":null,\
+            \"authority\":\"model_inferred\",\"confidence\":1.0,\"importance\":0.5,\"sensitivity\":\"internal\",\
+            \"lifetime\":\"cross_task\",\"observed_at\":null,\"valid_from\":null,\"expires_at\":null,\
+            \"write_reason\":null,\"read_trigger\":null,\"revision_path\":null,\"reverify_before_effect\":false,\
+            \"derived_from\":[]}";
+        assert_eq!(body, noted);
+    }
 }

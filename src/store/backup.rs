@@ -15,7 +15,7 @@ use super::ledger::{LEDGER_FILE, Ledger};
 use super::replay::REPLAYED;
 use super::secret::{KEY_FILE, Secret};
 use super::writing::Writing;
-use super::{DATABASE_FILE, Store, check, connection, create_private_folder, lock, sync_folder};
+use super::{DATABASE_FILE, Store, check, connection, create_private_folder, events, lock, sync_folder};
 use crate::change::Seq;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -205,18 +205,53 @@ pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp)
     let mut draft_name = name.to_owned();
     draft_name.push(".restoring");
     let draft = above.join(draft_name);
-    // What a restore that was killed has left may hold what was forgotten since: it is named, not passed over.
-    must_be_free(&draft)?;
-    create_private_folder(&draft)?;
-    let restored = restore_into(backup, &draft, manifest, from, key, now).and_then(|restored| {
+    let mut lock_name = draft.clone().into_os_string();
+    lock_name.push(".lock");
+    let lock_path = PathBuf::from(lock_name);
+    let lock = File::create(&lock_path).map_err(Error::io(&lock_path))?;
+    if lock.try_lock().is_err() {
+        return Err(Error::invalid("store", "is being restored by another process"));
+    }
+    let restored = restore_by_draft(backup, folder, &draft, manifest, from, key, now);
+    let _ = fs::remove_file(&lock_path);
+    restored?.inspect_err(|_| drop(fs::remove_dir_all(&draft)))
+}
+
+/// Makes the store in a draft beside where it will stand. An outer error is one from before there was a draft.
+fn restore_by_draft(
+    backup: &Path,
+    folder: &Path,
+    draft: &Path,
+    manifest: Manifest,
+    from: &RestoreFrom,
+    key: Option<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Result<Restored>> {
+    // What a restore that was killed has left may hold what was forgotten since.
+    take_away_leftovers(draft)?;
+    must_be_free(draft)?;
+    create_private_folder(draft)?;
+    Ok(restore_into(backup, draft, manifest, from, key, now).and_then(|restored| {
         if folder.exists() {
             fs::remove_dir(folder).map_err(Error::io(folder))?;
         }
-        fs::rename(&draft, folder).map_err(Error::io(folder))?;
-        sync_folder(&above)?;
+        fs::rename(draft, folder).map_err(Error::io(folder))?;
+        sync_folder(draft.parent().unwrap_or(Path::new(".")))?;
         Ok(restored)
-    });
-    restored.inspect_err(|_| drop(fs::remove_dir_all(&draft)))
+    }))
+}
+
+/// Removes a draft of a store that nobody works on any more. What holds anything else is not taken for one.
+fn take_away_leftovers(draft: &Path) -> Result<()> {
+    let known = |name: &str| {
+        files_of_backups().chain([KEY_FILE, "derived", "traces.db"]).any(|file| {
+            name.strip_prefix(file)
+                .is_some_and(|end| ["", "-wal", "-shm", "-journal"].contains(&end) || end.starts_with('.'))
+        })
+    };
+    let Ok(entries) = fs::read_dir(draft) else { return Ok(()) };
+    let is_draft = entries.flatten().all(|entry| entry.file_name().to_str().is_some_and(known));
+    if is_draft { fs::remove_dir_all(draft).map_err(Error::io(draft)) } else { Ok(()) }
 }
 
 fn restore_into(
@@ -228,20 +263,23 @@ fn restore_into(
     now: Timestamp,
 ) -> Result<Restored> {
     for file in &manifest.files {
-        let source = backup.join(&file.name);
-        let mut copy = create_private(&draft.join(&file.name))?;
-        let (bytes, blake3) = hashed(&source, &mut copy)?;
-        copy.sync_all().map_err(Error::io(draft))?;
+        let (source, target) = (backup.join(&file.name), draft.join(&file.name));
+        let mut copy = create_private(&target)?;
+        let before = from.cipher.as_ref().filter(|_| !connection::is_plain(&source));
+        let changes =
+            [DATABASE_FILE, LEDGER_FILE].contains(&file.name.as_str()) && before != from.new_cipher.as_ref();
+        let (bytes, blake3) = match changes {
+            true => hashed(&source, &mut std::io::sink())?,
+            false => hashed(&source, &mut copy)?,
+        };
         if (bytes, &blake3) != (file.bytes, &file.blake3) {
             return Err(Error::Corrupt(format!("{} is not as it was backed up", source.display())));
         }
-    }
-    for name in [DATABASE_FILE, LEDGER_FILE] {
-        let path = draft.join(name);
-        let before = from.cipher.as_ref().filter(|_| !connection::is_plain(&path));
-        if before != from.new_cipher.as_ref() {
-            cipher::change(&path, before, from.new_cipher.as_ref())?;
+        if changes {
+            // Never as it is on the way: what is to be encrypted is nowhere in the clear.
+            cipher::export_file(&source, before, &target, from.new_cipher.as_ref())?;
         }
+        copy.sync_all().map_err(Error::io(draft))?;
     }
     if let Some(key) = &key {
         write_private(&draft.join(KEY_FILE), key)?;
@@ -265,7 +303,10 @@ fn restore_into(
 fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
     let path = if newest.is_dir() { newest.join(LEDGER_FILE) } else { newest.to_owned() };
     // Opening would make one.
-    File::open(&path).map_err(Error::io(&path))?;
+    let found = File::open(&path).and_then(|file| file.metadata()).map_err(Error::io(&path))?;
+    if found.len() == 0 {
+        return Err(Error::invalid("ledger", format!("must be a ledger: {} is empty", path.display())));
+    }
     // Of the store that was backed up, or of one that was made of it since, with another cipher key.
     let is_plain = connection::is_plain(&path);
     let ciphers = [&from.cipher, &from.new_cipher];
@@ -273,6 +314,17 @@ fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
     let opened = tried.map(|cipher| Ledger::at(&path, cipher)).reduce(Result::or);
     let other = opened.unwrap_or_else(|| Ledger::at(&path, None))?;
     let mut mine = Ledger::open(draft, from.new_cipher.as_ref())?;
+    let identity = {
+        let database = draft.join(DATABASE_FILE);
+        let connection =
+            connection::open(&database, connection::Journal::Truncate, from.new_cipher.as_ref())?;
+        events::identity(&connection)?
+    };
+    let not_of_it = || Error::invalid("ledger", "must be of the store that was backed up");
+    // A ledger of an earlier version does not tell whose it is.
+    if ![0, identity].contains(&other.identity()?) && identity != 0 {
+        return Err(not_of_it());
+    }
     let ids = |ledger: &Ledger| -> Result<BTreeSet<(String, u32)>> {
         let id = |one: super::ledger::Tombstone| (one.memory_id.as_str().to_owned(), one.generation);
         Ok(ledger.tombstones()?.into_iter().map(id).collect())
@@ -280,7 +332,7 @@ fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
     // Of one store the newer ledger holds all that the older does.
     let (here, there) = (ids(&mine)?, ids(&other)?);
     if !here.is_subset(&there) && !there.is_subset(&here) {
-        return Err(Error::invalid("ledger", "must be of the store that was backed up"));
+        return Err(not_of_it());
     }
     let counted =
         |ledger: &Ledger| ledger.counts().map(|(tombstones, sources)| (tombstones + sources) as u64);
@@ -291,8 +343,10 @@ fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
 
 fn forgotten_again(connection: &Connection, after: Seq) -> Result<Vec<MemoryId>> {
     let mut statement = connection.prepare(
-        "SELECT DISTINCT memory_id FROM events
-         WHERE seq > ?1 AND reason = ?2 AND type = 'forgotten' AND memory_id IS NOT NULL ORDER BY memory_id",
+        "SELECT DISTINCT memory_id FROM events AS e
+         WHERE seq > ?1 AND reason = ?2 AND type = 'forgotten' AND memory_id IS NOT NULL
+           AND EXISTS (SELECT 1 FROM events AS b WHERE b.memory_id = e.memory_id AND b.seq <= ?1)
+         ORDER BY memory_id",
     )?;
     let found =
         statement.query_map(rusqlite::params![after.0 as i64, REPLAYED], |row| row.get::<_, String>(0))?;

@@ -30,7 +30,10 @@ impl Snapshot<'_> {
     /// Everything in the store that does not agree with itself; empty when it is sound.
     pub fn check(&self) -> Result<Vec<Finding>> {
         let mut findings = check(self.connection())?;
-        findings.extend(self.check_keys()?.into_iter().map(|detail| Finding::new("keys", detail)));
+        match self.check_keys() {
+            Err(Error::Corrupt(what)) => findings.push(Finding::new("database", what)),
+            keys => findings.extend(keys?.into_iter().map(|detail| Finding::new("keys", detail))),
+        }
         Ok(findings)
     }
 
@@ -47,17 +50,30 @@ impl Snapshot<'_> {
 /// Everything in a database that does not agree with itself, as far as that can be told without the store's key.
 pub(super) fn check(connection: &Connection) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
+    for check in [pages, chain, projection, checksums, orphans] {
+        // A page that can't be read ends what comes to it, not the other checks.
+        match check(connection, &mut findings) {
+            Err(Error::Corrupt(what)) => findings.push(Finding::new("database", what)),
+            done => done?,
+        }
+    }
+    findings.dedup();
+    Ok(findings)
+}
+
+fn pages(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()> {
     let sound: String = connection.query_row("PRAGMA integrity_check(10)", [], |row| row.get(0))?;
     if sound != "ok" {
         findings.push(Finding::new("database", sound));
     }
+    Ok(())
+}
+
+fn chain(connection: &Connection, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(seq) = events::broken_at(connection)? {
         findings.push(Finding::new("events", format!("the chain of events breaks at {}", seq.0)));
     }
-    projection(connection, &mut findings)?;
-    checksums(connection, &mut findings)?;
-    orphans(connection, &mut findings)?;
-    Ok(findings)
+    Ok(())
 }
 
 /// What the events say is in force must be what the records say is in force.

@@ -5,9 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
-use super::connection::{self, Journal, PAGE_BYTES, create_private};
+use super::connection::{PAGE_BYTES, unreadable};
 use super::sync_folder;
 use crate::error::{Error, Result};
 
@@ -18,6 +18,8 @@ const PAGE_OVERHEAD: usize = 80;
 /// How a page is encrypted stands in its last bytes, and begins with the initialisation vector.
 #[cfg(feature = "sqlcipher")]
 const VECTOR_BYTES: usize = 16;
+/// What the key is called in errors.
+pub(super) const CIPHER_KEY: &str = "cipher key";
 /// The longest key file that is read.
 const FILE_MAX: u64 = 1024;
 
@@ -73,7 +75,7 @@ impl CipherKey {
             Ok(CipherKey(key))
         } else {
             Err(Error::invalid(
-                "cipher key",
+                CIPHER_KEY,
                 format!("must be a file of 64 hexadecimal digits: {} is not", path.display()),
             ))
         }
@@ -143,24 +145,30 @@ impl CipherKey {
 pub(super) fn must_be_usable(cipher: Option<&CipherKey>) -> Result<()> {
     match cipher {
         Some(_) if !CipherKey::SUPPORTED => Err(Error::invalid(
-            "cipher key",
+            CIPHER_KEY,
             "can't be used by this build: build recordari with the feature sqlcipher",
         )),
         _ => Ok(()),
     }
 }
 
-/// Writes a database anew under another key, or with or without one. It must be a whole one that nobody has open, with an
-/// empty journal.
-pub(super) fn change(path: &Path, from: Option<&CipherKey>, to: Option<&CipherKey>) -> Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = Path::new(&name);
-    // Made beforehand: SQLite would give it the process's mask.
-    create_private(part)?;
-    export(&connection::open(path, Journal::Truncate, from)?, part, to)?;
-    File::open(part).and_then(|file| file.sync_all()).map_err(Error::io(part))?;
-    std::fs::rename(part, path).map_err(Error::io(path))
+/// Writes a database to an empty file under another key, or without one. It is not changed.
+pub(super) fn export_file(
+    path: &Path,
+    from: Option<&CipherKey>,
+    to: &Path,
+    cipher: Option<&CipherKey>,
+) -> Result<()> {
+    // Not only for reading: what is attached would be so too.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    if let Some(from) = from {
+        from.unlock(&connection, PAGE_BYTES)?;
+    }
+    connection
+        .query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))
+        .map_err(|error| unreadable(path, from, error))?;
+    export(&connection, to, cipher)
 }
 
 /// Writes what a connection sees at one moment to an empty file, under that key or without one.
@@ -184,8 +192,10 @@ fn copy_to_part(connection: &Connection, is_encrypted: bool) -> Result<()> {
     connection.pragma_update(Some("part"), "page_size", PAGE_BYTES)?;
     connection.execute_batch("BEGIN")?;
     connection.query_row("SELECT sqlcipher_export('part')", [], |_| Ok(()))?;
-    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    connection.pragma_update(Some("part"), "user_version", version)?;
+    for name in ["user_version", "application_id"] {
+        let value: i32 = connection.pragma_query_value(None, name, |row| row.get(0))?;
+        connection.pragma_update(Some("part"), name, value)?;
+    }
     Ok(connection.execute_batch("COMMIT")?)
 }
 

@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 
 /// SQLite releases before this one can corrupt a WAL database written by two connections at once.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
-/// How long a statement waits for another process's lock before it gives up.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a statement waits for another process's lock before it gives up. SQLite keeps no queue: of many writers one
+/// may be passed over for seconds.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many prepared statements a connection keeps: more than there are, since preparing one again costs
 /// several times what running it does.
 const STATEMENTS_KEPT: usize = 128;
@@ -54,7 +55,10 @@ pub(super) fn open(path: &Path, journal: Journal, cipher: Option<&CipherKey>) ->
     must_be_usable(cipher)?;
     create_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| unreadable(path, error))?;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|error| unreadable(path, cipher, error))?;
+    // Whoever can't read it leaves a journal that lies beside it as it is.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     if let Some(cipher) = cipher {
         cipher.unlock(&connection, PAGE_BYTES)?;
@@ -68,7 +72,7 @@ pub(super) fn open(path: &Path, journal: Journal, cipher: Option<&CipherKey>) ->
     let in_force = journal_mode(&connection, mode).map_err(|error| match cipher {
         _ if is_busy(&error) => error.into(),
         Some(_) if is_plain(path) => Error::invalid("cipher key", not_encrypted(path)),
-        _ => unreadable(path, error),
+        _ => unreadable(path, cipher, error),
     })?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
@@ -81,6 +85,7 @@ pub(super) fn open(path: &Path, journal: Journal, cipher: Option<&CipherKey>) ->
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     check(&connection, mode, &in_force)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(connection)
 }
 
@@ -155,11 +160,14 @@ fn not_encrypted(path: &Path) -> String {
 }
 
 /// A file that is no database is the operator's to look at; nothing is overwritten.
-pub(super) fn unreadable(path: &Path, error: rusqlite::Error) -> Error {
+pub(super) fn unreadable(path: &Path, cipher: Option<&CipherKey>, error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
-            let hint =
-                if is_plain(path) { "" } else { "; if it is encrypted, it was not with this cipher key" };
+            let hint = match (is_plain(path), cipher) {
+                (true, _) => "",
+                (false, None) => "; if it is encrypted, its cipher key must be named",
+                (false, Some(_)) => "; if it is encrypted, it was not with this cipher key",
+            };
             Error::Corrupt(format!("{} is not a sound database: {error}{hint}", path.display()))
         }
         _ => error.into(),

@@ -16,10 +16,10 @@ use super::snapshot::{Place, places_below};
 use super::writing::{Writing, find_place};
 use crate::change::{DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::record::{MemoryId, RecordId, Source, State};
-use crate::text::canonical;
+use crate::text::{canonical, mentions};
 use crate::trust::Sensitivity;
 
 /// What is to be forgotten; in one namespace, but for [`Selector::Below`].
@@ -292,7 +292,7 @@ impl Writing<'_> {
     ) -> Result<()> {
         let memory_id = self.memory_id(memory)?;
         let versions = self.versions(memory)?;
-        let marks = self.marks(&versions)?;
+        let marks = self.marks(&versions, reason)?;
         let generation: u32 = self
             .connection()
             .prepare_cached(
@@ -368,7 +368,7 @@ impl Writing<'_> {
     }
 
     /// The keyed digests by which the texts and sources of these versions are known when they come back.
-    fn marks(&self, versions: &[Version]) -> Result<Vec<Mark>> {
+    fn marks(&self, versions: &[Version], reason: &str) -> Result<Vec<Mark>> {
         let mut marks = BTreeSet::new();
         for version in versions {
             let row = row_of(version.doc);
@@ -376,6 +376,13 @@ impl Writing<'_> {
                 .connection()
                 .prepare_cached("SELECT subject, content FROM records WHERE id = ?1")?
                 .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            // The reason stays, in the receipt and in the chain of events.
+            if content.len() <= 2 * reason.len() && mentions(reason, &content) {
+                return Err(Error::invalid(
+                    "reason",
+                    "must not repeat what is to be forgotten: it stays in the receipt",
+                ));
+            }
             let digest = text_key(self.secret, subject.as_deref(), &content);
             marks.insert(Mark { kind: "text", digest });
             marks.insert(Mark { kind: "text", digest: statement_key(self.secret, &content) });

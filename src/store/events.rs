@@ -220,6 +220,12 @@ fn doc(row: &rusqlite::Row<'_>, column: usize, namespace: NamespaceId) -> rusqli
     Ok(made_by.map(|seq| DocId::new(Seq(seq as u64), namespace)))
 }
 
+/// What tells one store from another, and is the same in every backup of it and every store made of one: 31 bits of the
+/// hash of its first event, or 0 before that.
+pub(super) fn identity(connection: &Connection) -> Result<i32> {
+    Ok((history_at(connection, Seq(1))? & 0x7FFF_FFFF) as i32)
+}
+
 /// The first bytes of the hash of an event, which stand for everything up to it; 0 when there is none.
 pub(super) fn history_at(connection: &Connection, seq: Seq) -> Result<u64> {
     let hash: Option<Vec<u8>> = connection

@@ -56,6 +56,7 @@ pub(super) fn gather(connection: &Connection, secret: &Secret, proposal: Proposa
         source_withdrawn: source_withdrawn(connection, namespace, candidate.source.as_ref())?,
         forgotten_at: forgotten.at,
         forgotten_words: forgotten.words,
+        words_in_force: forgotten.words && words_in_force(connection, namespace, proposal, text)?,
         forgotten_source: forgotten.source,
         same_text: same_text(connection, namespace, proposal, text)?,
         current: current_of_subject(connection, secret, namespace, proposal)?,
@@ -182,6 +183,34 @@ fn same_text(
         }
     }
     Ok(None)
+}
+
+/// Whether the candidate's words are said by a memory that is there: under the same subject, or by the one that it is
+/// to correct, held or not.
+fn words_in_force(
+    connection: &Connection,
+    namespace: NamespaceId,
+    proposal: Proposal<'_>,
+    text: Digest,
+) -> Result<bool> {
+    let content = canonical(&proposal.candidate.content);
+    let mut docs = keys::with_key(connection, namespace, Key::of_text(text))?;
+    if let Some(corrected) = proposal.corrects {
+        let row = connection
+            .prepare_cached("SELECT id FROM records WHERE record_id = ?1")?
+            .query_row([corrected.as_str()], |row| row.get(0))
+            .optional()?;
+        docs.extend(row.map(doc_of));
+    }
+    for doc in docs {
+        let record = rows::sound(connection, doc)?;
+        if record.is_some_and(|record| {
+            matches!(record.state, State::Current | State::Held) && canonical(&record.content) == content
+        }) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The record in force that stands where the candidate would: that of the same single-valued subject. A

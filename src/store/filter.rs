@@ -10,7 +10,7 @@ use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::namespace::Principal;
-use crate::record::{Form, Kind, MetaValue, Record, State};
+use crate::record::{Form, Kind, MetaValue, Record, RecordId, State};
 use crate::trust::{Authority, Sensitivity};
 
 /// How deep filters may be nested, and how many conditions one may hold.
@@ -109,6 +109,9 @@ pub struct Page {
     pub total: u64,
     /// Where the next page begins; none on the last.
     pub cursor: Option<String>,
+    /// Those of this page that can't be shown, since they are not as they were written: restore them from a backup, or
+    /// forget them.
+    pub damaged: Vec<RecordId>,
 }
 
 impl Snapshot<'_> {
@@ -124,7 +127,7 @@ impl Snapshot<'_> {
             return Err(Error::invalid("limit", format!("must lie between 1 and {PAGE_MAX}")));
         }
         let Some(mut query) = self.visible(principal, filter, states)? else {
-            return Ok(Page { records: Vec::new(), total: 0, cursor: None });
+            return Ok(Page { records: Vec::new(), total: 0, cursor: None, damaged: Vec::new() });
         };
         let total: i64 = self.connection().query_row(
             &format!("SELECT count(*) {FROM} WHERE {}", query.sql),
@@ -151,10 +154,14 @@ impl Snapshot<'_> {
         ids.truncate(page.limit);
         let cursor = if more { ids.last().map(|(_, id)| id.clone()) } else { None };
         let mut records = Vec::with_capacity(ids.len());
-        for (doc, _) in ids {
-            records.extend(self.resolve(doc_of(doc), principal)?);
+        let mut damaged = Vec::new();
+        for (doc, id) in ids {
+            match self.resolve(doc_of(doc), principal) {
+                Err(Error::Corrupt(_)) => damaged.push(RecordId::new(id)),
+                record => records.extend(record?),
+            }
         }
-        Ok(Page { records, total: total as u64, cursor })
+        Ok(Page { records, total: total as u64, cursor, damaged })
     }
 
     /// The documents in force in these namespaces that meet the filter, in order.

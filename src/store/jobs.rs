@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::erase::{Erased, Selector};
-use super::ledger::Blocked;
+use super::ledger::{Blocked, Tombstone};
 use super::writing::{Writing, find_namespace};
-use super::{Snapshot, Store, lock};
+use super::{Snapshot, Store, events, lock};
 use crate::change::{NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -284,7 +284,7 @@ impl Store {
     pub fn enter_in_ledger_again(&self, receipts: &[&str]) -> Result<()> {
         let (mut tombstones, sources) = super::replay::read_database(&lock(&self.writer))?;
         tombstones.retain(|tombstone| receipts.contains(&tombstone.receipt.as_str()));
-        lock(&self.ledger).add(&tombstones, &sources)
+        self.add_to_ledger(&tombstones, &sources)
     }
 
     /// Enters erasures in the ledger. Called after their commit and before they are acknowledged; a crash
@@ -301,7 +301,13 @@ impl Store {
                 sources.push(Blocked { namespace, source, blocked_at: now });
             }
         }
-        lock(&self.ledger).add(&tombstones, &sources)
+        self.add_to_ledger(&tombstones, &sources)
+    }
+
+    fn add_to_ledger(&self, tombstones: &[Tombstone], sources: &[Blocked]) -> Result<()> {
+        let mut ledger = lock(&self.ledger);
+        ledger.claim(events::identity(&lock(&self.writer))?)?;
+        ledger.add(tombstones, sources)
     }
 }
 

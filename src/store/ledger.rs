@@ -94,6 +94,19 @@ impl Ledger {
         Ok(told == "ok")
     }
 
+    /// Which store it is of, as [`Store::identity`](super::Store) tells; 0: it was never told.
+    pub(super) fn identity(&self) -> Result<i32> {
+        Ok(self.0.pragma_query_value(None, "application_id", |row| row.get(0))?)
+    }
+
+    /// Notes which store it is of, if it does not know yet. What has no name yet notes nothing.
+    pub(super) fn claim(&self, identity: i32) -> Result<()> {
+        if identity != 0 && self.identity()? == 0 {
+            self.0.pragma_update(None, "application_id", identity)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn connection(&self) -> &Connection {
         &self.0
     }

@@ -95,7 +95,7 @@ pub fn set_damaged_ledger_aside(
     let database = folder.join(DATABASE_FILE);
     if std::fs::metadata(&database).is_ok_and(|file| file.len() > 0) {
         drop(connection::open(&database, connection::Journal::Wal, cipher)?);
-    } else if cipher.is_some() {
+    } else if cipher.is_some() || !connection::is_plain(&path) {
         return Err(super::lost(folder));
     }
     let opened = match Ledger::at(&path, cipher) {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::cipher::CipherKey;
+use super::cipher::{CIPHER_KEY, CipherKey};
 use super::connection::{self, Journal};
 use super::{Store, lock};
 use crate::clock::Timestamp;
@@ -227,7 +227,8 @@ impl File {
 fn is_damage(error: &Error) -> bool {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, NotADatabase, TypeMismatch, Unknown};
     match error {
-        Error::Corrupt(_) => true,
+        // Written before the store was encrypted.
+        Error::Corrupt(_) | Error::Invalid { field: CIPHER_KEY, .. } => true,
         Error::Database(source) => source.downcast_ref::<rusqlite::Error>().is_some_and(|source| {
             match source.sqlite_error_code() {
                 // A table that is missing has no code of its own.

@@ -36,7 +36,7 @@ fn a_store_is_begun_encrypted_used_moved_to_another_key_and_decrypted() {
     for file in [&key, &other] {
         let again = door.run(&["init", "--store", &store, "--new-cipher-key", file]);
         assert_eq!(again.code, 2, "{}", again.stderr);
-        assert!(again.stderr.contains("restore the copy with --cipher-key-file"), "{}", again.stderr);
+        assert!(again.stderr.contains("restore the copy with --new-cipher-key"), "{}", again.stderr);
         assert_eq!((fs::read_to_string(&key).unwrap(), fs::exists(&other).unwrap()), (digits.clone(), false));
     }
 
@@ -49,8 +49,25 @@ fn a_store_is_begun_encrypted_used_moved_to_another_key_and_decrypted() {
     let (moved, plain) = (path(&door, "moved"), path(&door, "plain"));
     let of_backup =
         ["restore", backup.as_str(), "--ledger", store.as_str(), "--backup-cipher-key-file", key.as_str()];
-    door.done(&[&of_backup[..], &["--store", &moved, "--cipher-key-file", &other]].concat());
-    door.done(&[&of_backup[..], &["--store", &plain]].concat());
+    let told =
+        door.done(&[&of_backup[..], &["--store", &moved, "--cipher-key-file", &other]].concat()).stdout;
+    assert!(told.contains(&format!("encrypted with the key in {other}")), "{told}");
+    // What was encrypted stays so, unless that is said.
+    let unsaid = door.run(&[&of_backup[..], &["--store", &plain]].concat());
+    assert_eq!(unsaid.code, 2, "{}", unsaid.stderr);
+    assert!(unsaid.stderr.contains("--decrypt") && !fs::exists(&plain).unwrap(), "{}", unsaid.stderr);
+    let told = door.done(&[&of_backup[..], &["--store", &plain, "--decrypt"]].concat()).stdout;
+    assert!(told.contains("  not encrypted\n"), "{told}");
+    // A store that is not encrypted is encrypted by way of a copy, with a key that is made for it.
+    let (copy, again, third) = (path(&door, "copy"), path(&door, "again"), path(&door, "third.key"));
+    door.done(&["backup", &copy, "--store", &plain]);
+    let (code, told) =
+        door.json(&["restore", &copy, "--ledger", &plain, "--store", &again, "--new-cipher-key", &third]);
+    assert_eq!((code, &told["encrypted"]), (0, &serde_json::json!(true)), "{told}");
+    assert!(
+        !shown(&again)
+            && door.done(&["recall", "marzipan", "--store", &again]).stdout.contains("marzipan trout")
+    );
     for (folder, is_encrypted) in [(&moved, true), (&plain, false)] {
         // With the settings that it has from the restore.
         assert!(

@@ -41,7 +41,11 @@ impl Old {
     }
 
     fn listed(&self) -> Vec<Value> {
-        self.done(TENANT, &["list", "--limit", "200", "--json"]).lines()
+        let mut lines = self.done(TENANT, &["list", "--limit", "200", "--json"]).lines();
+        // Earlier versions did not tell of any.
+        let damaged = lines.last_mut().and_then(|last| last.as_object_mut()?.remove("damaged"));
+        assert_eq!(damaged, Some(Value::Array(Vec::new())));
+        lines
     }
 
     /// Whether any file of the store holds these bytes.

@@ -46,8 +46,21 @@ fn what_a_probe_cannot_use_is_refused() {
     assert_eq!(door.with_stdin(&["probe"], b"long enough").code, 2);
     assert_eq!(door.with_stdin(&["probe", "--memory", "mem_x"], b"").code, 2);
     assert_eq!(door.with_stdin(&["probe", "--memory", "mem_x"], b"\xff\xfe\xff\xfe").code, 2);
-    let short = door.with_stdin(&["probe", "--memory", "mem_x"], b"abc");
+    let nobody = door.with_stdin(&["probe", "--memory", "mem_x"], b"long enough");
+    assert!(nobody.code == 2 && nobody.stderr.contains("no such memory"), "{}", nobody.stderr);
+    let (_, written) = door.json(&["remember", "walks home", "--source", "chat-2"]);
+    let short = door.with_stdin(&["probe", "--memory", text(&written, "memory_id")], b"abc");
     assert!(short.code == 2 && short.stderr.contains("too short"), "{}", short.stderr);
+    let receipt = door.done(&["source", "withdraw", "chat-2", "--json"]).stdout;
+    let changed = door.write(
+        "changed.json",
+        receipt
+            .replacen("\"generations\":{", "\"generations\":{ ", 1)
+            .replace("withdraw", "x")
+            .replacen("rcp_0", "rcp_1", 1),
+    );
+    let refused = door.with_stdin(&["probe", "--receipt", &changed], b"long enough");
+    assert!(refused.code == 2 && refused.stderr.contains("was changed"), "{}", refused.stderr);
     let broken = door.write("receipt.json", "[]");
     assert_eq!(door.with_stdin(&["probe", "--receipt", &broken], b"long enough").code, 2);
     assert_eq!(door.with_stdin(&["probe", "--receipt", "/nowhere"], b"long enough").code, 78);

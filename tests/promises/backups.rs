@@ -206,20 +206,41 @@ fn nothing_is_overwritten_and_what_is_refused_leaves_nothing() {
     let (stranger, ..) = lived_in();
     let refused = restore(&backup, &new, &newest(&stranger), at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("must be of the store that was backed up"), "{refused}");
+    // One that has forgotten nothing can't be told apart by what is in it.
+    let apart = tempfile::tempdir().unwrap();
+    let (innocent, backup_of_it) = (World::new(), free(&apart, "innocent"));
+    innocent.say(&someone("acme", "mei", None), None, "walks home", "chat-1");
+    innocent.memory().backup(&backup_of_it).unwrap();
+    let refused =
+        restore(&backup_of_it, &new, &newest(&stranger), at("2026-03-02T10:00:00Z")).unwrap_err().to_string();
+    assert!(refused.contains("must be of the store that was backed up"), "{refused}");
+    let empty = free(&apart, "empty.db");
+    fs::write(&empty, "").unwrap();
+    let of_nothing = RestoreFrom { ledger: Some(empty.clone()), ..crate::world::restoring() };
+    let refused = restore(&backup, &new, &of_nothing, at("2026-03-02T10:00:00Z")).unwrap_err().to_string();
+    assert!(refused.contains("is empty") && fs::read(&empty).unwrap().is_empty(), "{refused}");
     let nowhere = RestoreFrom { ledger: Some(free(&elsewhere, "nowhere")), ..crate::world::restoring() };
     let refused = restore(&backup, &new, &nowhere, at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(matches!(refused, Error::Io { .. }), "{refused}");
     assert_eq!(names(elsewhere.path()), ["backup", "wrong.key"], "no draft is left");
-    // What a restore that was killed has left behind is named.
+    // What holds something else is nobody's draft.
     let left = free(&elsewhere, "new.restoring");
     fs::create_dir(&left).unwrap();
     fs::write(left.join("recordari.db"), "half").unwrap();
+    fs::write(left.join("holiday.jpg"), "photo").unwrap();
     let refused = restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap_err();
     assert!(refused.to_string().contains("new.restoring holds something"), "{refused}");
-    fs::remove_dir_all(&left).unwrap();
+    fs::remove_file(left.join("holiday.jpg")).unwrap();
+    // What a restore that was killed has left behind is taken away, but not from under one that runs.
+    let lock = fs::File::create(free(&elsewhere, "new.restoring.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap_err();
+    assert!(refused.to_string().contains("being restored by another process"), "{refused}");
+    drop(lock);
     // An empty folder is as good as none.
     fs::create_dir(&new).unwrap();
     restore(&backup, &new, &crate::world::restoring(), at("2026-03-02T10:00:00Z")).unwrap();
+    assert_eq!(names(elsewhere.path()), ["backup", "new", "wrong.key"]);
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -15,7 +15,7 @@ const LARGE: usize = 40_000;
 /// How much longer the median may be in the large store.
 const FACTOR: f64 = 1.5;
 /// How often a measurement is repeated: what other programs do to it goes by.
-const TRIES: usize = 4;
+const TRIES: usize = 12;
 const WORDS: [&str; 24] = [
     "the", "harbour", "keeps", "a", "ledger", "of", "every", "crate", "that", "comes", "with", "ferry",
     "from", "orchard", "and", "market", "for", "customer", "since", "spring", "in", "tower", "by", "quarry",
@@ -83,16 +83,17 @@ fn medians(worlds: [&World; 2], who: &Principal) -> [f64; 2] {
 fn a_small_namespace_costs_the_same_in_a_large_store() {
     let large = std::env::var("RECORDARI_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(LARGE);
     let ((few, mei), (many, _)) = (store(SMALL), store(large));
-    let mut ratios = Vec::new();
+    // The best of each: what other programs do makes it longer, never shorter.
+    let mut best = [f64::MAX; 2];
     for _ in 0..TRIES {
-        let [small, large] = medians([&few, &many], &mei);
-        println!("{small:.0} µs among {SMALL}, {large:.0} µs among many");
-        ratios.push(large / small);
-        if ratios.last().is_some_and(|ratio| *ratio <= FACTOR) {
+        let medians = medians([&few, &many], &mei);
+        println!("{:.0} µs among {SMALL}, {:.0} µs among many", medians[0], medians[1]);
+        best = [best[0].min(medians[0]), best[1].min(medians[1])];
+        if medians[1] <= FACTOR * medians[0] || best[1] <= best[0] {
             return;
         }
     }
-    panic!("{ratios:?}");
+    assert!(best[1] <= FACTOR * best[0], "{best:?}");
 }
 
 #[test]

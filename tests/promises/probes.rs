@@ -73,6 +73,7 @@ fn every_way_of_writing_it_is_found_in_any_file_once() {
         ("plain", TEXT.as_bytes().to_vec()),
         ("upper", TEXT.to_uppercase().into_bytes()),
         ("lower", TEXT.to_lowercase().into_bytes()),
+        ("mixed", TEXT.replace("orders Marzipan", "oRdErS mArZiPaN").into_bytes()),
         ("utf16le", utf16(false)),
         ("utf16be", utf16(true)),
         ("json", json.into_bytes()),

@@ -272,6 +272,11 @@ fn a_damaged_record_costs_itself_and_not_the_answer() {
     for record in [&damaged, &unindexed] {
         assert!(answer.left_out.contains(&(record.record_id.clone(), Reason::DamagedRecord)), "{answer:?}");
     }
+    let page = recordari::PageRequest { limit: 100, cursor: None };
+    let everything = recordari::Filter::All(Vec::new());
+    let listed = world.memory().list(&mei, &everything, &recordari::StateFilter::Current, &page).unwrap();
+    assert_eq!((listed.total, listed.records.len()), (3, 1));
+    assert_eq!(listed.damaged, [unindexed.record_id, damaged.record_id]);
     let findings = world.memory().verify().unwrap();
     assert_eq!(findings.iter().filter(|finding| finding.check == "checksums").count(), 2, "{findings:?}");
 }

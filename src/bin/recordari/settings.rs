@@ -10,6 +10,8 @@ use recordari::{CipherKey, Error, Namespace, Policy, Principal, Reach, Result, S
 
 use crate::cli::Common;
 
+/// Stands for no cipher key, where one would be taken from a setting further down.
+pub const NO_KEY: &str = "none";
 /// The name of a configuration file, in either place.
 pub const CONFIG_FILE: &str = "config.toml";
 /// The policy that a store brings along, unless a setting names another.
@@ -22,8 +24,8 @@ pub const KEYS: &[&str] =
 pub struct Settings {
     /// The folder of the store.
     pub store: PathBuf,
-    /// What the store is encrypted with, if it is.
-    pub cipher: Option<CipherKey>,
+    /// The file with the key that the store is encrypted with, if it is.
+    cipher_file: Option<PathBuf>,
     /// Who asks.
     pub principal: Principal,
     /// The policy file, if one is named or lies in the store.
@@ -67,9 +69,13 @@ impl Settings {
             None => files.iter().find_map(|file| file.model().transpose()).transpose()?,
         };
         let cipher_file = common.cipher_key_file.clone().filter(|path| !path.as_os_str().is_empty());
-        let cipher_file = cipher_file.or_else(|| files.iter().find_map(|file| file.path("cipher_key_file")));
+        let in_file = |file: &Config| match file.text("cipher_key_file").as_deref() {
+            Some(NO_KEY) => Some(PathBuf::from(NO_KEY)),
+            _ => file.path("cipher_key_file"),
+        };
+        let cipher_file = cipher_file.or_else(|| files.iter().find_map(in_file));
         Ok(Settings {
-            cipher: cipher_file.map(|file| cipher_of(&file, &store)).transpose()?,
+            cipher_file: cipher_file.filter(|file| file != Path::new(NO_KEY)),
             principal: Principal::new(namespace).with_clearance(clearance).with_reach(match common.below {
                 true => Reach::Below,
                 false => Reach::Own,
@@ -78,6 +84,11 @@ impl Settings {
             model: model.unwrap_or(ModelSpec::Embedded),
             store,
         })
+    }
+
+    /// What the store is encrypted with; none: it is not.
+    pub fn cipher(&self) -> Result<Option<CipherKey>> {
+        self.cipher_file.as_deref().map(|file| cipher_of(file, &self.store)).transpose()
     }
 
     /// The policy; an error makes the engine refuse writes, and nothing else.

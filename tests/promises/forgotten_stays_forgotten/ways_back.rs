@@ -501,3 +501,76 @@ fn a_trace_that_waits_to_be_written_does_not_outlive_what_it_speaks_of() {
     }
     assert!(world.memory().trace(&mei, both.trace_id.as_deref().unwrap()).unwrap().is_none());
 }
+
+#[test]
+fn what_is_in_force_is_not_blocked_by_words_that_were_forgotten_elsewhere() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let gone = world.say(&mei, Some("lunch"), CANARY, "chat-1");
+    let kept = world.say(&mei, Some("dinner"), CANARY, "chat-2");
+    world.forget_memory(&mei, &gone.memory_id);
+    world.day("2026-03-03T10:00:00Z");
+    // New metadata for the same words of a memory that was never forgotten.
+    let again = recordari::Correction {
+        metadata: Some([("rating".to_owned(), recordari::MetaValue::Number(5.0))].into()),
+        ..correction(&kept, CANARY, "chat-3", world.memory().now())
+    };
+    let outcome = world.memory().correct(&mei, &again).unwrap().unwrap();
+    assert!(matches!(outcome, Outcome::Corrected(_)), "{outcome:?}");
+    // Words of one's own are no consent where they are made of what a model said.
+    let guess = Candidate {
+        authority: recordari::Authority::ModelInferred,
+        ..world.said(Some("habit"), "likes fish", "chat-4")
+    };
+    let guess = world.commit(&mei, &guess);
+    let derived = Candidate {
+        renew_consent: true,
+        derived_from: vec![guess.record_id],
+        ..world.said(Some("lunch"), CANARY, "chat-5")
+    };
+    assert_eq!(world.remember(&mei, &derived), Outcome::Rejected(Reason::BlockedByTombstone));
+    world.assert_sound();
+}
+
+#[test]
+fn what_fails_after_the_erasure_is_incomplete_with_its_place_and_is_finished_later() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let written = world.say(&mei, None, CANARY, "chat-1");
+    world.say(&mei, None, "walks home", "chat-2");
+    world.drain();
+    let path = world.path().join("ledger.db");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, vec![7; whole.len()]).unwrap();
+    let done = world.forget_memory(&mei, &written.memory_id);
+    let Forgotten::Incomplete(receipt) = &done else { panic!("{done:?}") };
+    assert!(receipt.left.iter().any(|(reason, _)| *reason == Reason::LedgerFailed), "{receipt:?}");
+    assert_eq!(receipt.to_json()["state"], "derived_cleanup");
+    // It is so in any case, and once the disk is well again it is finished.
+    assert_eq!(world.memory().get(&mei, &written.memory_id).unwrap(), None);
+    assert_eq!(world.found(&mei, Mode::Keyword, CANARY), Vec::<String>::new());
+    assert_ne!(world.memory().resume_deletions().unwrap(), 0);
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(world.memory().resume_deletions().unwrap(), 0);
+    assert!(matches!(world.forget_memory(&mei, &written.memory_id), Forgotten::Already(_)));
+    let ledger = crate::world::database(&path);
+    let count: i64 = ledger.query_row("SELECT count(*) FROM tombstones", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
+    world.assert_sound();
+}
+
+#[test]
+fn a_reason_that_repeats_what_is_to_be_forgotten_is_refused_and_nothing_is_forgotten() {
+    let world = World::new();
+    let mei = someone("acme", "mei", None);
+    let written = world.say(&mei, None, &format!("orders {CANARY}"), "chat-1");
+    let selector = Selector::Memory(written.memory_id.clone());
+    let request = Forget::new(selector.clone(), format!("he does not order it: Orders  {CANARY}!"));
+    let refused = world.memory().forget(&mei, &request).unwrap_err();
+    assert_eq!(refused.kind(), recordari::ErrorKind::Caller, "{refused}");
+    assert!(
+        refused.to_string().starts_with("reason must not repeat") && !refused.to_string().contains(CANARY)
+    );
+    assert!(world.memory().get(&mei, &written.memory_id).unwrap().is_some());
+    assert!(matches!(world.forget(&mei, selector), Forgotten::Done(_)));
+}

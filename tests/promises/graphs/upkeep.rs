@@ -119,7 +119,7 @@ fn an_open_memory_builds_in_the_background_and_closes_promptly() {
     std::thread::sleep(Duration::from_millis(900));
     let closing = Instant::now();
     world.close();
-    assert!(closing.elapsed() < Duration::from_secs(5), "{:?}", closing.elapsed());
+    assert!(closing.elapsed() < Duration::from_secs(20), "{:?}", closing.elapsed());
     world.reopen();
     assert_eq!(build(world.memory()).0, 1);
     assert_eq!(how(&world.recall(&mei(), &question)), "graph");

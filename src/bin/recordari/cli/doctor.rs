@@ -19,7 +19,7 @@ pub struct Arguments {}
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let mut done = Vec::new();
     let settings = Settings::of(common)?;
-    let aside = set_damaged_ledger_aside(&settings.store, settings.cipher.as_ref(), SystemClock.now())?;
+    let aside = set_damaged_ledger_aside(&settings.store, settings.cipher()?.as_ref(), SystemClock.now())?;
     if let Some(aside) = &aside {
         let known = match aside.salvaged {
             Some(salvaged) => format!("{} could be read in it", show::counted(salvaged as u64, "deletion", "deletions")),

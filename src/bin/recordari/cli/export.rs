@@ -48,7 +48,7 @@ pub struct Arguments {}
 
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let session = Session::reading(common, out)?;
-    let ids = ids(&session)?;
+    let (ids, damaged) = ids(&session)?;
     out.json(&json!({ "recordari_export": 1, "records": ids.len(), "excluded": excluded(&session)? }))?;
     let mut gone = 0;
     for id in &ids {
@@ -62,22 +62,28 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         let gone = show::counted(gone, "memory", "memories");
         out.notice(format!("left out, since it went out of force while this was written: {gone}"));
     }
-    Ok(0)
+    for id in &damaged {
+        out.notice(format!(
+            "damaged, and left out: {id}; restore it from a backup or forget it, see recordari verify"
+        ));
+    }
+    Ok(u8::from(!damaged.is_empty()))
 }
 
-/// The records in force, oldest first. Ids alone: the content is read one by one.
-fn ids(session: &Session) -> Result<Vec<RecordId>, Failure> {
-    let mut ids = Vec::new();
+/// The records in force, oldest first, and those that can't be read. Ids alone: the content is read one by one.
+fn ids(session: &Session) -> Result<(Vec<RecordId>, Vec<RecordId>), Failure> {
+    let (mut ids, mut damaged) = (Vec::new(), Vec::new());
     let mut cursor = None;
     loop {
         let request = PageRequest { limit: PAGE, cursor };
         let all = Filter::All(Vec::new());
         let page = session.memory.list(&session.principal, &all, &StateFilter::Current, &request)?;
         ids.extend(page.records.into_iter().map(|record| record.record_id));
+        damaged.extend(page.damaged);
         cursor = page.cursor;
         if cursor.is_none() {
             ids.reverse();
-            return Ok(ids);
+            return Ok((ids, damaged));
         }
     }
 }

@@ -26,6 +26,13 @@ const IDS_SHOWN: usize = 20;
 pub struct Arguments {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How something is forgotten, whatever it is.
+#[derive(Args)]
+pub struct How {
     /// Why; kept in the receipt, so it must not repeat what is to be forgotten
     #[arg(long, value_name = "TEXT", default_value = "asked for")]
     reason: String,
@@ -46,6 +53,15 @@ pub struct Arguments {
     yes: bool,
     #[command(flatten)]
     place: Place,
+}
+
+impl Arguments {
+    /// To forget what rests on a source.
+    pub(super) fn of_source(source: String, how: How) -> Arguments {
+        let target =
+            Target { memory: None, subject: None, source: Some(source), namespace: false, everything: false };
+        Arguments { target, how }
+    }
 }
 
 #[derive(Args)]
@@ -116,7 +132,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     }
     let session = session;
     let selector = arguments.target.selector(&session)?;
-    let mut namespace = arguments.place.chosen(&session.principal)?;
+    let mut namespace = arguments.how.place.chosen(&session.principal)?;
     if namespace.is_none()
         && let Selector::Memory(memory) = &selector
     {
@@ -126,7 +142,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     }
     let place = namespace.clone().unwrap_or_else(|| session.principal.namespace.clone());
     // Who names a preview has seen what it is.
-    let is_sure = arguments.yes || arguments.dry_run || arguments.apply.is_some();
+    let is_sure = arguments.how.yes || arguments.how.dry_run || arguments.how.apply.is_some();
     let is_whole = matches!(selector, Selector::Everything | Selector::Below);
     if is_whole && !is_sure && !confirmed(&place, selector == Selector::Below, out)? {
         return Err(Failure::usage("nothing was forgotten"));
@@ -134,11 +150,11 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     let request = Forget {
         namespace,
         selector,
-        reason: arguments.reason,
-        request_id: arguments.request_id,
-        preview: arguments.apply,
+        reason: arguments.how.reason,
+        request_id: arguments.how.request_id,
+        preview: arguments.how.apply,
     };
-    if arguments.dry_run {
+    if arguments.how.dry_run {
         let preview = session.memory.preview_forget(&session.principal, &request)?;
         match (&preview, out.is_json()) {
             (preview, true) => out.json(&wire::preview(preview.as_ref()))?,
@@ -148,7 +164,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         return Ok(u8::from(preview.is_none()));
     }
     let mut done = session.memory.forget(&session.principal, &request)?;
-    if arguments.wait
+    if arguments.how.wait
         && let Forgotten::Incomplete(receipt) = done
     {
         done = wait(&session, receipt, out)?;

@@ -94,24 +94,45 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
 /// Writes a new key for a store that is not there yet.
 fn begin_encrypted(common: &Common, file: &Path) -> Result<(), Failure> {
     let wrong = |what: String| Failure::from(Error::invalid("new-cipher-key", what));
+    let store = Settings::of(common)?.store;
+    let holds = |name: &str| std::fs::metadata(store.join(name)).is_ok_and(|file| file.len() > 0);
+    if ["recordari.db", "store.key", "ledger.db"].into_iter().any(holds) {
+        return Err(wrong(format!(
+            "is for a new store, and there is one in {}: back it up, and restore the copy with --new-cipher-key",
+            store.display()
+        )));
+    }
+    may_hold_key(file, &store)?;
+    CipherKey::generate()?.write(file)?;
+    // Before the store is made: what is begun without its key at hand would not be encrypted.
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&store).map_err(Error::io(&store))?;
+    change(&store.join(CONFIG_FILE), &[("cipher_key_file", absolute(file))])
+}
+
+/// Whether a new key may be written to a file: there is none yet, and it does not lie beside what it protects.
+pub(super) fn may_hold_key(file: &Path, store: &Path) -> Result<(), Failure> {
+    let wrong = |what: String| Failure::from(Error::invalid("new-cipher-key", what));
     if !CipherKey::SUPPORTED {
         return Err(wrong(
             "can't be used by this build: build recordari with the feature sqlcipher".to_owned(),
         ));
     }
-    let store = Settings::of(common)?.store;
-    if store.join("recordari.db").exists() {
+    if file.exists() {
         return Err(wrong(format!(
-            "is for a new store, and there is one in {}: back it up, and restore the copy with --cipher-key-file",
-            store.display()
+            "is for a new key, and {0} is there: go on with --cipher-key-file {0}, or name another file",
+            file.display()
         )));
     }
     let above = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
-    if real(above).map_err(Error::io(above))?.starts_with(real(&store).map_err(Error::io(&store))?) {
+    if real(above).map_err(Error::io(above))?.starts_with(real(store).map_err(Error::io(store))?) {
         return Err(wrong("must not lie in the store's folder, which it protects".to_owned()));
     }
-    Ok(CipherKey::generate()?.write(file)?)
+    Ok(())
 }
 
 /// A path as it is from anywhere.

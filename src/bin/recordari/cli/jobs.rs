@@ -1,7 +1,7 @@
 //! `recordari jobs`: how far deletions have come.
 
 use clap::Args;
-use recordari::Receipt;
+use recordari::{Reach, Receipt};
 use serde_json::json;
 
 use super::forget::counted;
@@ -53,7 +53,12 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
             counts.open
         ))?;
     }
-    Ok(u8::from(arguments.check && counts.overdue > 0))
+    // Those of narrower namespaces too: their ids are not shown, the alarm is.
+    let below = memory.count_deletions(&principal.clone().with_reach(Reach::Below))?.overdue;
+    if arguments.check && below > counts.overdue && !out.is_json() {
+        out.line(format!("{} overdue in narrower namespaces: --below lists them", below - counts.overdue))?;
+    }
+    Ok(u8::from(arguments.check && below > 0))
 }
 
 fn print(receipt: &Receipt, is_overdue: bool, out: &mut Out) -> Result<(), Failure> {

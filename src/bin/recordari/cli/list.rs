@@ -41,7 +41,8 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         for record in &page.records {
             out.json(&record_to_json(record))?;
         }
-        out.json(&json!({ "total": page.total, "cursor": page.cursor }))?;
+        let damaged: Vec<&str> = page.damaged.iter().map(|id| id.as_str()).collect();
+        out.json(&json!({ "total": page.total, "cursor": page.cursor, "damaged": damaged }))?;
         return Ok(0);
     }
     for record in &page.records {
@@ -59,6 +60,11 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         }
         out.line(format!("  asked as {}", show::namespace(&session.principal.namespace)))?;
         return Ok(0);
+    }
+    for id in &page.damaged {
+        out.notice(format!(
+            "damaged, and left out: {id}; restore it from a backup or forget it, see recordari verify"
+        ));
     }
     out.line(format!("{} of {}", page.records.len(), page.total))?;
     if let Some(cursor) = page.cursor {

@@ -31,6 +31,7 @@ mod remember;
 mod restore;
 mod review;
 mod show;
+mod source;
 mod stats;
 mod trace;
 mod values;
@@ -72,7 +73,7 @@ pub struct Common {
     /// The folder of the store; what writes makes it when it is missing
     #[arg(long, global = true, value_name = "DIR", env = "RECORDARI_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
-    /// The file with the key of an encrypted store, outside of the store's folder
+    /// The file with the key of an encrypted store, outside of the store's folder; `none`: it is not encrypted
     #[arg(
         long,
         global = true,
@@ -138,6 +139,12 @@ enum Command {
     Correct(correct::Arguments),
     /// Forget memories for good, with a receipt
     Forget(forget::Arguments),
+    /// Withdraw what memories rest on
+    #[command(
+        subcommand,
+        after_help = "Example:\n  recordari source withdraw chat-7 --reason \"the conversation was deleted\""
+    )]
+    Source(source::Command),
     /// See how far deletions have come
     Jobs(jobs::Arguments),
     /// Print or check the receipt of a deletion
@@ -224,6 +231,7 @@ impl Cli {
             Command::History(arguments) => history::run(common, arguments, out),
             Command::Correct(arguments) => correct::run(common, arguments, out),
             Command::Forget(arguments) => forget::run(common, arguments, out),
+            Command::Source(command) => source::run(common, command, out),
             Command::Jobs(arguments) => jobs::run(common, arguments, out),
             Command::Receipt(command) => receipt::run(common, command, out),
             Command::Probe(arguments) => probe::run(common, arguments, out),

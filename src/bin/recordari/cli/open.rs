@@ -80,7 +80,7 @@ impl Session {
         let (memory, opening) = Memory::open(Options {
             embedder: model.clone().map(|model| model as Arc<dyn Embedder>),
             policy: settings.policy(),
-            cipher: settings.cipher.clone(),
+            cipher: settings.cipher()?,
             // A command is over before a background thread could be of use.
             background: false,
             ..Options::new(&settings.store)

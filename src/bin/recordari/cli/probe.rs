@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use clap::Args;
-use recordari::{MemoryId, Place, Probed};
+use recordari::{MemoryId, Place, Probed, RecordId, verify_receipt};
 use serde_json::{Value, json};
 
 use super::import::progress;
@@ -39,12 +39,12 @@ struct About {
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
+    let session = Session::searching(common, out)?;
     let memories = match (&arguments.about.receipt, arguments.about.memory) {
-        (Some(file), _) => memories_of(file)?,
-        (_, Some(id)) => vec![id],
+        (Some(file), _) => memories_of(file, &session)?,
+        (_, Some(id)) => vec![known(id, &session)?],
         _ => Vec::new(),
     };
-    let session = Session::searching(common, out)?;
     let texts = texts()?;
     let bar = progress::counted();
     let mut probed =
@@ -79,14 +79,28 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     Ok(code)
 }
 
-fn memories_of(file: &std::path::Path) -> Result<Vec<String>, Failure> {
+/// The memories of a receipt that was handed out by this store, and not changed since.
+fn memories_of(file: &std::path::Path, session: &Session) -> Result<Vec<String>, Failure> {
     let text = receipt::read(file)?;
     let value: Value = serde_json::from_slice(&text)
         .map_err(|_| Failure::usage("the receipt must be as forget --json printed it"))?;
     let receipt = value.get("receipt").unwrap_or(&value);
+    verify_receipt(receipt, &session.memory.receipt_key()).map_err(|reason| {
+        Failure::usage(format!("the receipt is none of this store, or was changed ({})", reason.code()))
+    })?;
     let ids =
         receipt["memory_ids"].as_array().ok_or_else(|| Failure::usage("the receipt names no memories"))?;
     Ok(ids.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// The id of a memory that is or was there: of one that never was nothing is left anywhere.
+fn known(id: String, session: &Session) -> Result<String, Failure> {
+    let (memory, principal) = (&session.memory, &session.principal);
+    let named = memory.memory_of(principal, &RecordId::new(&id))?.unwrap_or(MemoryId::new(&id));
+    match memory.get(principal, &named)?.is_some() || memory.forgotten(principal, &named)?.is_some() {
+        true => Ok(named.as_str().to_owned()),
+        false => Err(Failure::usage("there is no such memory of the caller, and none was forgotten")),
+    }
 }
 
 fn texts() -> Result<Vec<String>, Failure> {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recordari::{Clock, RestoreFrom, Restored, SystemClock};
+use recordari::{CipherKey, Clock, RestoreFrom, Restored, SystemClock};
 use serde_json::json;
 
 use super::open::Session;
 use super::out::shown;
 use super::{Common, Failure, Out, backup, init, show};
-use crate::settings::{CONFIG_FILE, Settings, cipher_of};
+use crate::settings::{CONFIG_FILE, NO_KEY, Settings, cipher_of};
 
 /// How many ids of what was removed are shown to a person.
 const IDS_SHOWN: usize = 20;
@@ -31,18 +31,45 @@ pub struct Arguments {
     /// The file with the key that the backup is encrypted with [default: the one of --cipher-key-file]
     #[arg(long, value_name = "FILE")]
     backup_cipher_key_file: Option<PathBuf>,
+    /// Encrypt the new store with a new key, which is written to this file
+    #[arg(long, value_name = "FILE", conflicts_with = "cipher_key_file")]
+    new_cipher_key: Option<PathBuf>,
+    /// Leave the new store unencrypted though the backup is encrypted
+    #[arg(long, conflicts_with = "new_cipher_key")]
+    decrypt: bool,
 }
 
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let Settings { store, cipher, .. } = Settings::of(common)?;
+    let settings = Settings::of(common)?;
+    let known = settings.cipher()?;
+    let store = settings.store;
     let of_backup = arguments.backup_cipher_key_file.map(|file| cipher_of(&file, &arguments.folder));
-    let from = RestoreFrom {
-        ledger: arguments.ledger,
-        key: arguments.key,
-        cipher: of_backup.transpose()?.or_else(|| cipher.clone()),
-        new_cipher: cipher,
+    let cipher = of_backup.transpose()?.or_else(|| known.clone());
+    let new = arguments.new_cipher_key.as_deref();
+    let new_cipher = match new {
+        _ if arguments.decrypt => None,
+        Some(file) => {
+            init::may_hold_key(file, &store)?;
+            Some(CipherKey::generate()?)
+        }
+        None => known,
     };
+    if arguments.decrypt && cipher.is_none() {
+        return Err(Failure::usage("to decrypt takes the key of the backup: --backup-cipher-key-file"));
+    }
+    if cipher.is_some() && new_cipher.is_none() && !arguments.decrypt {
+        let what = "the new store would not be encrypted: name its key with --cipher-key-file or --new-cipher-key, or say --decrypt";
+        return Err(Failure::usage(what));
+    }
+    if let (Some(file), Some(key)) = (new, &new_cipher) {
+        key.write(file)?;
+    }
+    let is_encrypted = new_cipher.is_some();
+    let from = RestoreFrom { ledger: arguments.ledger, key: arguments.key, cipher, new_cipher };
     let restored = recordari::restore(&arguments.folder, &store, &from, SystemClock.now())?;
+    let file = new.or(common.cipher_key_file.as_deref()).filter(|_| is_encrypted);
+    let common =
+        &Common { cipher_key_file: Some(file.unwrap_or(Path::new(NO_KEY)).to_owned()), ..common.clone() };
     set_cipher_file(&store, common)?;
     // Opening it builds what is derived, and cleans up after what was forgotten again.
     drop(Session::without_model(common, out)?);
@@ -52,6 +79,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
             "outcome": "restored",
             "reason": null,
             "store": folder,
+            "encrypted": is_encrypted,
             "backup": restored.backup,
             "ledger": ledger(&restored),
             "removed": restored.removed.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
@@ -60,6 +88,10 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         return Ok(0);
     }
     out.line(format!("Restored to {}: {}.", shown(&folder), backup::told(&restored.backup)))?;
+    match file {
+        Some(file) => out.line(format!("  encrypted with the key in {}", shown(&init::absolute(file))))?,
+        None => out.line("  not encrypted")?,
+    }
     out.line(match restored.newer_in_ledger {
         Some(0) => "  the ledger knows of nothing that was forgotten after the backup".to_owned(),
         Some(1) => "  1 entry of the ledger is newer than the backup".to_owned(),
@@ -85,11 +117,15 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
 /// The settings that come with a backup may name the key of the store that was backed up.
 fn set_cipher_file(store: &Path, common: &Common) -> Result<(), Failure> {
     let config = store.join(CONFIG_FILE);
-    if config.exists() {
-        let file = common.cipher_key_file.as_deref().map(init::absolute);
-        init::change(&config, &[("cipher_key_file", file.unwrap_or_default())])?;
+    let is_plain = common.cipher_key_file.as_deref() == Some(Path::new(NO_KEY));
+    if is_plain && !config.exists() {
+        return Ok(());
     }
-    Ok(())
+    let file = common.cipher_key_file.as_deref().map(|file| match file == Path::new(NO_KEY) {
+        true => NO_KEY.to_owned(),
+        false => init::absolute(file),
+    });
+    init::change(&config, &[("cipher_key_file", file.unwrap_or_default())])
 }
 
 /// What the ledger knew: `newer` than the backup, `not_newer`, or `none` was named.
