@@ -163,7 +163,7 @@ pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> 
         }
         Revoked::Before(job) => Ok(finish(sources, &job, &[], &[])),
         // A memory may have been forgotten by its subject or namespace: the tombstone knows the receipt.
-        Revoked::Nothing => already(sources, principal, &request.selector),
+        Revoked::Nothing => already(sources, principal, request),
         Revoked::Conflict => Ok(Forgotten::RequestIdConflict),
         Revoked::Stale => Ok(Forgotten::StalePreview),
     }
@@ -275,6 +275,12 @@ fn revoke_one(
     {
         return Ok((if same { Revoked::Before(job) } else { Revoked::Conflict }, None));
     }
+    // An id stands for one request of whoever asked, wherever that was.
+    if let Some(request_id) = &request.request_id
+        && writing.is_used_elsewhere(&principal.scope(), namespace, request_id)?
+    {
+        return Ok((Revoked::Conflict, None));
+    }
     let receipt_id = minted("rcp", sources.now)?;
     let (selector, clearance, reason) = (&request.selector, principal.clearance, &request.reason);
     let erased = match &request.preview {
@@ -294,7 +300,7 @@ fn revoke_one(
             None,
         ));
     };
-    let backups = writing.backups()?;
+    let backups = (writing.backups()?, writing.older_backups()?);
     let body =
         receipt::body(sources, Some(request), namespace, &writing.digest_of(&erased), &backups, &erased);
     let request_id = request.request_id.as_deref();
@@ -351,19 +357,29 @@ fn check(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Resul
     Ok(namespace)
 }
 
-fn already(sources: Sources<'_>, principal: &Principal, selector: &Selector) -> Result<Forgotten> {
-    let Selector::Memory(memory) = selector else {
-        return Ok(Forgotten::NotFound);
-    };
+fn already(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     let snapshot = sources.store.snapshot()?;
-    let Some(receipt_id) = snapshot.forgotten(principal, memory)? else { return Ok(Forgotten::NotFound) };
+    let namespace = request.namespace.as_ref().unwrap_or(&principal.namespace);
+    let memories = match &request.selector {
+        Selector::Memory(memory) => vec![memory.clone()],
+        Selector::Subject(subject) => snapshot.forgotten_of_subject(namespace, subject)?,
+        _ => Vec::new(),
+    };
+    let mut forgotten = None;
+    for memory in memories {
+        if let Some(receipt_id) = snapshot.forgotten(principal, &memory)? {
+            forgotten = Some((memory, receipt_id));
+            break;
+        }
+    }
+    let Some((memory, receipt_id)) = forgotten else { return Ok(Forgotten::NotFound) };
     let Some(job) = snapshot.job(&receipt_id)? else { return Ok(Forgotten::NotFound) };
     let is_theirs = snapshot.job_in(&principal.scope(), &receipt_id)?.is_some();
     drop(snapshot);
     let was_completed = job.state == JobState::Completed;
     let left = if was_completed { Vec::new() } else { clean(sources, job.seq, &[], &[]) };
     let job = sources.store.snapshot()?.job(&receipt_id)?.unwrap_or(job);
-    let job = if is_theirs { job } else { receipt::narrowed(job, Some(memory)) };
+    let job = if is_theirs { job } else { receipt::narrowed(job, Some(&memory)) };
     let receipt = Receipt::of(sources.store, &job, left);
     Ok(match job.state {
         JobState::Completed if was_completed => Forgotten::Already(receipt),

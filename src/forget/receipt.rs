@@ -147,7 +147,7 @@ pub(super) fn body(
     request: Option<&Forget>,
     namespace: &Namespace,
     digest: &str,
-    backups: &[String],
+    (backups, older_backups): &(Vec<String>, u64),
     erased: &Erased,
 ) -> Value {
     let target = match request.map(|request| &request.selector) {
@@ -181,16 +181,17 @@ pub(super) fn body(
         "digest": digest,
         // They may hold it until they are deleted; a store that is made of one forgets it again.
         "backups": backups,
+        "older_backups": older_backups,
         "steps": { "requested": now, "revoked": now },
         "deadline": sources.now.plus_seconds(60 * i64::from(sources.deadline_minutes)).to_string(),
-        "places": places(erased, backups),
+        "places": places(erased, backups.len() as u64 + older_backups),
         "probe": null,
     })
 }
 
 /// How much there was in each place, and what has become of it: deleted, never there, kept on purpose, or not cleaned
 /// up yet.
-fn places(erased: &Erased, backups: &[String]) -> Value {
+fn places(erased: &Erased, backups: u64) -> Value {
     let versions = erased.records.len() as u64;
     let place = |deleted: u64, absent: u64, retained: u64, failed: u64| json!({ "deleted": deleted, "absent": absent, "retained": retained, "failed": failed });
     json!({
@@ -205,7 +206,7 @@ fn places(erased: &Erased, backups: &[String]) -> Value {
         "history": place(0, 0, versions, 0),
         // Keyed digests, so that it stays forgotten.
         "tombstones": place(0, 0, erased.memories.len() as u64 + erased.candidates(), 0),
-        "backups": place(0, 0, backups.len() as u64, 0),
+        "backups": place(0, 0, backups, 0),
     })
 }
 

@@ -168,10 +168,27 @@ impl Writing<'_> {
             false => noted.retain(|other| other != made_at),
         }
         let first = noted.len().saturating_sub(BACKUPS_NOTED);
+        if first > 0 {
+            self.connection().execute(
+                "INSERT INTO meta (key, value) VALUES ('older_backups', ?1)
+                 ON CONFLICT (key) DO UPDATE SET value = value + ?1",
+                [first as i64],
+            )?;
+        }
         let list = serde_json::to_string(&noted[first..]).expect("times are plain text");
         self.connection()
             .execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('backups', ?1)", [list])?;
         Ok(())
+    }
+
+    /// How many backups were made before those of [`Writing::backups`].
+    pub fn older_backups(&self) -> Result<u64> {
+        let noted: Option<i64> = self
+            .connection()
+            .prepare_cached("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'older_backups'")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        Ok(noted.unwrap_or(0) as u64)
     }
 
     /// When backups were made, oldest first: the last hundred.

@@ -1,13 +1,16 @@
 //! What a memory said over time: its versions, and which of them was believed or true at an instant.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::number::doc_of;
+use super::secret::Of;
+use super::writing::find_namespace;
 use super::{Snapshot, rows};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::namespace::{Namespace, Principal};
 use crate::record::{MemoryId, Record, RecordId, State};
+use crate::text::canonical;
 use crate::trust::Sensitivity;
 
 /// One version of a memory. A forgotten one is known by its ids and times alone.
@@ -113,6 +116,19 @@ impl Snapshot<'_> {
             )?
             .query_row([memory.as_str()], |row| row.get(0))
             .optional()?)
+    }
+
+    /// The memories about a subject that were forgotten in a namespace, the latest first.
+    pub fn forgotten_of_subject(&self, namespace: &Namespace, subject: &str) -> Result<Vec<MemoryId>> {
+        let Some(place) = find_namespace(self.connection(), namespace)? else { return Ok(Vec::new()) };
+        let key = self.secret().digest(Of::Subject, &[&canonical(subject)]);
+        let mut statement = self.connection().prepare(
+            "SELECT m.memory_id FROM memories m JOIN tombstones t ON t.memory_id = m.memory_id
+             WHERE m.namespace = ?1 AND m.subject_key = ?2 ORDER BY t.forgotten_at DESC",
+        )?;
+        let found = statement.query_map(params![place.0, key.as_slice()], |row| row.get::<_, String>(0))?;
+        let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
+        Ok(found.into_iter().map(MemoryId::new).collect())
     }
 
     /// Whether a memory lives in the caller's scope, and any version of it is within the clearance.

@@ -95,6 +95,21 @@ impl Writing<'_> {
         }
     }
 
+    /// Whether a request of that id was made in another namespace of a scope.
+    pub fn is_used_elsewhere(&self, scope: &Scope, namespace: &Namespace, request_id: &str) -> Result<bool> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM deletion_jobs WHERE namespace = ?1 AND request_id = ?2")?;
+        for other in scope.namespaces().iter().filter(|other| *other != namespace) {
+            if let Some(place) = find_namespace(self.connection(), other)?
+                && statement.exists(params![place.0, request_id])?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The last job for the same target, whatever request made it.
     pub fn job_of_target(&self, namespace: &Namespace, selector: &Selector) -> Result<Option<Job>> {
         let Some(place) = find_namespace(self.connection(), namespace)? else {

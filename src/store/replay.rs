@@ -198,6 +198,9 @@ impl Writing<'_> {
                 "record_ids": erased.records.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
                 "held": erased.held.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
                 "counts": { "memories": erased.memories.len(), "records": erased.records.len() },
+                // The one that was restored is among them, and still holds it.
+                "backups": self.backups()?,
+                "older_backups": self.older_backups()?,
                 "steps": { "requested": self.now.to_string(), "revoked": self.now.to_string() },
             });
             let selector = Selector::Memory(MemoryId::new(receipt.clone()));

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::number::{SEQ_BITS, doc_of, row_of, rows_of};
+use super::secret::Secret;
 use super::writing::find_place;
 use super::{CipherKey, Store, events, facts, keys, rows};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
@@ -48,6 +49,10 @@ impl<'s> Snapshot<'s> {
     /// The key that the store is encrypted with, if it is.
     pub fn cipher(&self) -> Option<&CipherKey> {
         self.store.cipher()
+    }
+
+    pub(super) fn secret(&self) -> &Secret {
+        &self.store.secret
     }
 
     pub(super) fn connection(&self) -> &Connection {

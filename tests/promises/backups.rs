@@ -122,13 +122,16 @@ fn what_was_forgotten_since_is_forgotten_again_before_anybody_can_read_it() {
         world.day("2026-03-02T10:00:00Z");
         assert!(matches!(world.forget_memory(&mei, &written[0].memory_id), Forgotten::Done(_)));
         assert!(matches!(world.forget(&mei, Selector::Source("chat-6".to_owned())), Forgotten::Done(_)));
+        // What came and went since is no business of the restored store's owner.
+        let after = world.say(&mei, None, "written after the backup", "letter");
+        assert!(matches!(world.forget_memory(&mei, &after.memory_id), Forgotten::Done(_)));
         let file = RestoreFrom { ledger: Some(world.path().join("ledger.db")), ..crate::world::restoring() };
         let from = if with_key { newest(&world) } else { file };
         let restored = restore(&backup, &new, &from, at("2026-03-03T10:00:00Z")).unwrap();
         let mut gone = vec![written[0].memory_id.clone(), written[2].memory_id.clone()];
         gone.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-        // Two memories, and the source that may not come back.
-        assert_eq!((restored.newer_in_ledger, &restored.removed), (Some(3), &gone));
+        // Three memories, one of which was not in the backup, and the source that may not come back.
+        assert_eq!((restored.newer_in_ledger, &restored.removed), (Some(4), &gone));
         assert_eq!(restored.new_key, !with_key);
         // Nobody has opened it yet.
         assert_eq!(Canary::new(&[CANARY]).remains(&new), [].into());
@@ -140,6 +143,8 @@ fn what_was_forgotten_since_is_forgotten_again_before_anybody_can_read_it() {
             assert!(!texts.iter().any(|text| text.contains(CANARY) || text.contains("walks")), "{texts:?}");
         }
         assert_eq!(memory.count_deletions(&mei).unwrap().open, 0);
+        let replayed = memory.deletions(&mei, false, 1).unwrap().remove(0);
+        assert_eq!(replayed.details["backups"].as_array().unwrap().len(), 1, "the one that was restored");
         let late = Candidate {
             observed_at: Some(at("2026-03-01T10:00:00Z")),
             ..world.said(Some("lunch"), &format!("orders {CANARY} for lunch"), "chat-1#4")
@@ -175,9 +180,26 @@ fn the_receipt_of_what_a_backup_may_hold_lists_it() {
     assert!(refused.to_string().contains("policy.toml is too large"), "{refused}");
     assert_eq!(names(elsewhere.path()), ["backup"], "nothing is left of it");
     assert!(world.memory().backup(Path::new("/proc/nowhere")).is_err());
+    fs::remove_file(world.path().join("policy.toml")).unwrap();
     let done = world.forget_memory(&mei, &written[0].memory_id);
     let backups = &done.receipt().unwrap().details["backups"];
     assert_eq!(*backups, serde_json::json!([manifest.made_at]));
+    // Of very many the older ones are counted.
+    let many: Vec<String> = (0..100).map(|day| format!("2025-01-01T00:00:{:02}Z", day % 60)).collect();
+    let many = serde_json::json!(many).to_string();
+    crate::world::database(&world.path().join("recordari.db"))
+        .execute("UPDATE meta SET value = ?1 WHERE key = 'backups'", [many])
+        .unwrap();
+    world.day("2026-03-03T10:00:00Z");
+    for name in ["another", "one more"] {
+        world.memory().backup(&free(&elsewhere, name)).unwrap();
+    }
+    let done = world.forget_memory(&mei, &written[1].memory_id);
+    let details = &done.receipt().unwrap().details;
+    assert_eq!(
+        (details["backups"].as_array().unwrap().len(), &details["older_backups"]),
+        (100, &serde_json::json!(2))
+    );
 }
 
 #[test]

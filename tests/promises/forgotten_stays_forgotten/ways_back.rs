@@ -427,6 +427,20 @@ fn a_request_repeated_gives_the_same_receipt_and_another_target_a_conflict() {
     assert_eq!((first.code(), second.code()), ("forgotten", "already_forgotten"));
     assert_eq!(first.receipt().unwrap().receipt_id, second.receipt().unwrap().receipt_id);
     assert_eq!(world.memory().forget(mei, &request(written)).unwrap(), Forgotten::RequestIdConflict);
+    // Wherever the other target is.
+    let in_project = someone("acme", "mei", Some("site"));
+    let there = world.say(&in_project, None, "a memory of the project", "chat-4");
+    assert_eq!(world.memory().forget(&in_project, &request(&there)).unwrap(), Forgotten::RequestIdConflict);
+    assert!(world.memory().get(&in_project, &there.memory_id).unwrap().is_some());
+    // What was forgotten by its id is known by its subject too.
+    let by_subject = world.forget(mei, Selector::Subject("lunch".to_owned()));
+    assert_eq!(by_subject.code(), "already_forgotten");
+    assert!(by_subject.receipt().unwrap().to_json()["memory_ids"][0] == written.memory_id.as_str());
+    assert_eq!(world.forget(mei, Selector::Subject("dinner".to_owned())), Forgotten::NotFound);
+    assert_eq!(
+        world.forget(&someone("acme", "tom", None), Selector::Subject("lunch".to_owned())),
+        Forgotten::NotFound
+    );
     let traces = world.recall(mei, &Query::new("another memory"));
     assert!(traces.hits.iter().all(|hit| hit.record.content != "another memory"));
 }

@@ -364,7 +364,8 @@ pub(super) fn print_receipt(receipt: &Receipt, out: &mut Out) -> Result<(), Fail
         out.line("  recordari jobs --below lists it: its ids are for those who see what is below")?;
     }
     if let Some([.., last]) = receipt.details["backups"].as_array().map(Vec::as_slice) {
-        let backups = receipt.details["backups"].as_array().map_or(0, Vec::len) as u64;
+        let older = receipt.details["older_backups"].as_u64().unwrap_or(0);
+        let backups = receipt.details["backups"].as_array().map_or(0, Vec::len) as u64 + older;
         let last = shown(last.as_str().unwrap_or_default());
         out.line(format!(
             "  {} may hold it until deleted (the last of {last}); a restore forgets it again",
