@@ -199,6 +199,9 @@ pub fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordar
     }
 }
 
+/// How often a little of everything is done: some two hundred operations in all.
+const ROUNDS_OF_WORK: u8 = 16;
+
 /// Does a little of everything, whatever fails. Says what it is about to do, and `ok`, `failed` or, of a deletion that is
 /// not cleaned up yet, `later`.
 fn work(memory: &Memory) {
@@ -207,7 +210,7 @@ fn work(memory: &Memory) {
         Ok(how) => say(how),
         Err(error) => say(&format!("failed\t{error}")),
     };
-    for round in 0..4 {
+    for round in 0..ROUNDS_OF_WORK {
         let mut written: Vec<(String, Written)> = Vec::new();
         for item in 0..3 {
             let name = format!("quartz{}{}", letter(round), letter(item));
@@ -234,6 +237,14 @@ fn work(memory: &Memory) {
         }));
         say("index");
         told(memory.catch_up(&mut |_, _| {}).map(|_| "ok"));
+        for mode in [Mode::Keyword, Mode::Hybrid] {
+            say("recall");
+            told(memory.recall(&mei, &by(mode, "keeps quartz in the drawer")).map(|_| "ok"));
+        }
+        say("list");
+        let page = recordari::PageRequest { limit: 10, cursor: None };
+        let all = recordari::Filter::All(Vec::new());
+        told(memory.list(&mei, &all, &recordari::StateFilter::Current, &page).map(|_| "ok"));
         if let Some((name, first)) = written.first() {
             say(&format!("forget\t{name}"));
             let request = Forget::new(Selector::Memory(first.memory_id.clone()), "asked for");
@@ -242,10 +253,22 @@ fn work(memory: &Memory) {
                 _ => "later",
             }));
         }
-        if round == 1 {
+        if round == 1 || round == 9 {
             say("rebuild");
             told(memory.rebuild(&mut |_, _| {}).map(|_| "ok"));
         }
+    }
+    let Some(folder) = folder() else { return say("end") };
+    say("backup");
+    let backup = folder.with_extension("backup");
+    let made = memory.backup(&backup).map(|_| "ok");
+    let is_made = made.is_ok();
+    told(made);
+    if is_made {
+        say("restore");
+        let from = recordari::RestoreFrom { ledger: Some(folder.clone()), ..crate::world::restoring() };
+        let restored = recordari::restore(&backup, &folder.with_extension("restored"), &from, memory.now());
+        told(restored.map(|_| "ok"));
     }
     say("end");
 }

@@ -6,12 +6,14 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use recordari::{RestoreFrom, restore};
+
 use crate::child::{Child, writer};
 use crate::remains::Canary;
 use crate::world::World;
 
 /// The calls that change what is on the disk.
-const CALLS: &str = "pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat,renameat2";
+const CALLS: &str = "pwrite64,write,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,link,linkat";
 /// What can happen at a call.
 const FAULTS: [&str; 4] = ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EINTR"];
 /// How many places are tried of each fault, unless `RECORDARI_SYSTEM_CALLS` says that it is every so manieth.
@@ -91,9 +93,44 @@ fn settle(expected: &mut Expected, what: &str, name: String, how: &str) {
     }
 }
 
-/// Opens the store without any fault and compares.
+/// Opens the store without any fault and compares; and what was backed up and restored, if it came to that.
 fn check(world: &mut World, expected: &Expected, what: &str) {
     world.reopen();
+    check_one(world, expected, what);
+    let [backup, restored, again] =
+        ["backup", "restored", "again"].map(|name| world.path().with_extension(name));
+    let came_to =
+        |step: &str| expected.steps.iter().find(|(what, _)| what == step).map(|(_, how)| how == "ok");
+    if came_to("backup") == Some(true) {
+        let from = RestoreFrom { ledger: Some(world.path().to_owned()), ..crate::world::restoring() };
+        restore(&backup, &again, &from, world.memory().now())
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    assert!(came_to("restore") != Some(true) || restored.exists(), "{what}");
+    world.close();
+    let own = std::mem::replace(&mut world.folder, tempfile::tempdir().unwrap());
+    for copy in [&restored, &again] {
+        if copy.exists() {
+            // Whatever is there is whole.
+            fs::remove_dir_all(world.path()).unwrap();
+            fs::rename(copy, world.path()).unwrap();
+            world.reopen();
+            check_one(world, expected, &format!("{what}: {}", copy.display()));
+            world.close();
+        }
+    }
+    world.folder = own;
+    for name in ["backup", "restoring"] {
+        let _ = fs::remove_dir_all(world.path().with_extension(name));
+    }
+    let mut left = restored.into_os_string();
+    left.push(".restoring");
+    let _ = fs::remove_dir_all(&left);
+    left.push(".lock");
+    let _ = fs::remove_file(left);
+}
+
+fn check_one(world: &World, expected: &Expected, what: &str) {
     let contents: Vec<String> = world.listed(&writer()).into_iter().map(|record| record.content).collect();
     let count = |name: &str| contents.iter().filter(|text| text.contains(name)).count();
     for name in &expected.there {
@@ -112,7 +149,6 @@ fn check(world: &mut World, expected: &Expected, what: &str) {
     }
     assert_eq!(world.memory().count_deletions(&writer()).unwrap().open, 0, "{what}");
     assert_eq!(world.memory().verify().unwrap(), [], "{what}");
-    world.close();
 }
 
 #[test]
