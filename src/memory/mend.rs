@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Memory;
-use crate::error::Result;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 use crate::relay::Drained;
 use crate::store::Finding;
 
@@ -28,10 +29,27 @@ impl Memory {
     /// `Database` when the disk refuses, `Locked` when another process writes for too long. What was mended by then
     /// stays mended.
     pub fn mend(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Mended> {
-        let (store, now) = (&self.inner.store, self.inner.clock.now());
+        let now = self.inner.clock.now();
         let before = self.verify()?;
         let checks: BTreeSet<&str> = before.iter().map(|finding| finding.check).collect();
         let mut done = Vec::new();
+        // A page that can't be read ends the step that comes to it, and stays a finding.
+        match self.mend_what_can_be(&checks, &mut done, now, progress) {
+            Err(Error::Corrupt(_)) => {}
+            mended => mended?,
+        }
+        let after = if done.is_empty() { before.clone() } else { self.verify()? };
+        Ok(Mended { before, done, after })
+    }
+
+    fn mend_what_can_be(
+        &self,
+        checks: &BTreeSet<&str>,
+        done: &mut Vec<Finding>,
+        now: Timestamp,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
+        let store = &self.inner.store;
         let mut note = |check, what: String| done.push(Finding::new(check, what));
         if checks.contains("database") {
             store.reindex()?;
@@ -67,7 +85,6 @@ impl Memory {
         }
         self.inner.memo.clear();
         self.resume_deletions()?;
-        let after = if done.is_empty() { before.clone() } else { self.verify()? };
-        Ok(Mended { before, done, after })
+        Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod number;
 mod queue;
 mod replay;
 mod rows;
+mod salvage;
 mod schema;
 mod seal;
 mod secret;

@@ -234,16 +234,11 @@ impl Snapshot<'_> {
         namespace: NamespaceId,
         mut each: impl FnMut(DocId, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let (first, last) = rows_of(namespace);
-        let mut statement = self.connection().prepare_cached(
-            "SELECT id, vectors FROM records
-             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' AND vectors IS NOT NULL ORDER BY id",
-        )?;
-        let mut rows = statement.query([first, last])?;
-        while let Some(row) = rows.next()? {
-            each(doc_of(row.get(0)?), blob(row, 1)?)?;
-        }
-        Ok(())
+        let sql = "SELECT id, vectors FROM records
+             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' AND vectors IS NOT NULL ORDER BY id";
+        super::salvage::each_record(self.connection(), sql, rows_of(namespace), |row| {
+            each(doc_of(row.get(0)?), blob(row, 1)?)
+        })
     }
 
     /// Calls `each` with the packed vectors of one record, if it has any.

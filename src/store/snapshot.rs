@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::number::{SEQ_BITS, doc_of, row_of, rows_of};
 use super::secret::Secret;
 use super::writing::find_place;
-use super::{CipherKey, Store, events, facts, keys, rows};
+use super::{CipherKey, Store, events, facts, keys, rows, salvage};
 use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -141,17 +141,14 @@ impl<'s> Snapshot<'s> {
         namespace: NamespaceId,
         mut each: impl FnMut(Columns, Option<&str>, Option<&str>),
     ) -> Result<()> {
-        let (first, last) = rows_of(namespace);
-        let mut statement = self.connection().prepare_cached(
+        let sql =
             "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
                     importance, terms, subject, read_trigger FROM records
-             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' ORDER BY id",
-        )?;
-        let mut rows = statement.query([first, last])?;
-        while let Some(row) = rows.next()? {
+             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' ORDER BY id";
+        salvage::each_record(self.connection(), sql, rows_of(namespace), |row| {
             each(columns(row)?, text(row, 11)?, text(row, 12)?);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The same for one record; nothing is called when it is not in force.
