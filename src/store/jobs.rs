@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::erase::{Erased, Selector};
-use super::ledger::{Blocked, Tombstone};
+use super::ledger::{Blocked, Ledger, Tombstone};
 use super::writing::{Writing, find_namespace};
 use super::{Snapshot, Store, events, lock};
 use crate::change::{NamespaceId, Seq};
@@ -321,8 +321,17 @@ impl Store {
 
     fn add_to_ledger(&self, tombstones: &[Tombstone], sources: &[Blocked]) -> Result<()> {
         let mut ledger = lock(&self.ledger);
-        ledger.claim(events::identity(&lock(&self.writer))?)?;
-        ledger.add(tombstones, sources)
+        let identity = events::identity(&lock(&self.writer))?;
+        let add = |ledger: &mut Ledger| ledger.claim(identity).and_then(|()| ledger.add(tombstones, sources));
+        let added = add(&mut ledger);
+        if added.is_err()
+            && let Ok(anew) = Ledger::open(&self.folder, self.cipher())
+        {
+            // A connection that met a page it could not decrypt is of no use any more.
+            *ledger = anew;
+            return add(&mut ledger);
+        }
+        added
     }
 }
 
