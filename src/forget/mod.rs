@@ -205,7 +205,14 @@ pub fn forget_all(
 ) -> Result<Vec<Result<Forgotten>>> {
     let mut revoked: Vec<Result<Revoked>> = Vec::with_capacity(requests.len());
     for together in requests.chunks(REVOKED_TOGETHER) {
-        revoked.extend(revoke_all(sources, together)?);
+        match revoke_all(sources, together) {
+            // One that is refused takes all of its transaction back: each is tried by itself.
+            Err(Error::Invalid { .. }) => {
+                revoked
+                    .extend(together.iter().map(|(principal, request)| revoke(sources, principal, request)));
+            }
+            all => revoked.extend(all?),
+        }
     }
     let erased = || {
         revoked.iter().flatten().filter_map(|revoked| match revoked {

@@ -5,12 +5,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use crate::store::{CipherKey, PAGE_BYTES};
+use crate::store::{CipherKey, PAGE_BYTES, is_plain};
 
 /// How a page tells that it was decrypted: the page size of its database, and how many bytes of each page are not content.
 const TOLD: [(usize, u8); 3] = [(16, 0x20), (17, 0x00), (20, 80)];
-/// How a database begins that is not encrypted.
-const PLAIN: &[u8; 16] = b"SQLite format 3\0";
 /// How a write-ahead log begins, in either order of bytes, and where it tells the size of its pages.
 const LOG: [[u8; 4]; 2] = [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]];
 const LOG_PAGE: std::ops::Range<usize> = 8..12;
@@ -35,7 +33,7 @@ pub(super) fn more(path: &Path, cipher: Option<&CipherKey>) -> io::Result<More> 
     let mut file = File::open(path)?;
     let mut first = Vec::new();
     (&mut file).take(u64::from(PAGE_BYTES)).read_to_end(&mut first)?;
-    if first.is_empty() || first.starts_with(PLAIN) {
+    if first.is_empty() || is_plain(path) {
         return Ok(More::Nothing);
     }
     let decrypted = |cipher: &CipherKey, header: usize, frame: usize| -> io::Result<More> {
@@ -77,9 +75,7 @@ pub(super) fn more(path: &Path, cipher: Option<&CipherKey>) -> io::Result<More> 
 /// Whether the database of a log lies beside it and is not encrypted.
 fn has_plain_database(log: &Path) -> bool {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
-    let database = log.with_file_name(name.trim_end_matches("-wal"));
-    let mut begin = [0; PLAIN.len()];
-    File::open(database).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
+    is_plain(&log.with_file_name(name.trim_end_matches("-wal")))
 }
 
 fn is_key_of(cipher: &CipherKey, first: &[u8]) -> bool {

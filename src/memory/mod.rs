@@ -62,8 +62,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// That folder, not encrypted, no model, the default policy, the machine's clock, a background thread, 1 GiB of namespaces in
-    /// memory.
+    /// That folder, not encrypted, no model, the default policy, the machine's clock, a background thread, 1 GiB of
+    /// namespaces in memory.
     pub fn new(folder: impl Into<PathBuf>) -> Options {
         Options {
             folder: folder.into(),

@@ -147,7 +147,7 @@ pub(super) fn create_private(path: &Path) -> Result<()> {
 const PLAIN: &[u8; 16] = b"SQLite format 3\0";
 
 /// Whether a file is a database that is not encrypted.
-pub(super) fn is_plain(path: &Path) -> bool {
+pub(crate) fn is_plain(path: &Path) -> bool {
     let mut begin = [0; PLAIN.len()];
     std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
 }

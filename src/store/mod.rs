@@ -50,7 +50,7 @@ pub use append::{Vectors, Written};
 pub use backup::{BackupFile, Manifest, RestoreFrom, Restored, restore};
 pub use check::Finding;
 pub use cipher::CipherKey;
-pub(crate) use connection::PAGE_BYTES;
+pub(crate) use connection::{PAGE_BYTES, is_plain};
 pub use derived::DERIVED;
 pub use erase::{Erased, Selector};
 pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};

@@ -586,5 +586,14 @@ fn a_reason_that_repeats_what_is_to_be_forgotten_is_refused_and_nothing_is_forgo
         refused.to_string().starts_with("reason must not repeat") && !refused.to_string().contains(CANARY)
     );
     assert!(world.memory().get(&mei, &written.memory_id).unwrap().is_some());
+    // Among many it costs itself alone.
+    let other = world.say(&mei, None, "walks home", "chat-2");
+    let sound = Forget::new(Selector::Memory(other.memory_id.clone()), "asked for");
+    let together = world.memory().forget_all(&[(&mei, &sound), (&mei, &request)]).unwrap();
+    assert!(
+        matches!(&together[..], [Ok(Forgotten::Done(_)), Err(recordari::Error::Invalid { .. })]),
+        "{together:?}"
+    );
+    assert!(world.memory().get(&mei, &written.memory_id).unwrap().is_some());
     assert!(matches!(world.forget(&mei, selector), Forgotten::Done(_)));
 }
