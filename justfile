@@ -42,7 +42,7 @@ damage count="2000":
 system-calls every="20":
     RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture
 
-# Plants so many canaries in every form, forgets them, and looks for them; and breaks the clean-up in thirteen ways: `just probe 2000`
+# Plants so many canaries in every form, forgets them, and looks for them; and for what a clean-up could leave: `just probe 2000`
 probe canaries="200":
     RECORDARI_CANARIES="$1" cargo test --locked --test promises -- canaries probes:: --nocapture
 

@@ -15,6 +15,8 @@
 //! | all together | [`memory`] |
 //! | how well it does | [`eval`] |
 
+mod broken;
+
 mod words;
 
 pub mod error;

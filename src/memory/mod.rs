@@ -7,6 +7,8 @@ mod deletions;
 mod graphs;
 mod inner;
 mod mend;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::cipher::{CipherKey, must_be_usable};
+use crate::broken::{Step, is_broken};
 use crate::error::{Error, Result};
 
 /// SQLite releases before this one can corrupt a WAL database written by two connections at once.
@@ -75,7 +76,8 @@ pub(super) fn open(path: &Path, journal: Journal, cipher: Option<&CipherKey>) ->
         _ => unreadable(path, cipher, error),
     })?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
+    let overwrite = if is_broken(Step::SecureDelete) { "OFF" } else { "ON" };
+    connection.pragma_update_and_check(None, "secure_delete", overwrite, |_| Ok(()))?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Nothing may spill outside the store's folder, and a hostile file may run nothing.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -120,7 +122,7 @@ fn check(connection: &Connection, mode: &str, in_force: &str) -> Result<()> {
     let setting = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let holds = in_force == mode
         && setting("synchronous")? == 2
-        && setting("secure_delete")? == 1
+        && (setting("secure_delete")? == 1 || is_broken(Step::SecureDelete))
         && setting("foreign_keys")? == 1;
     if holds {
         Ok(())

@@ -6,6 +6,7 @@ use super::events::Event;
 use super::number::{doc_of, row_of};
 use super::snapshot::{Place, place_of};
 use super::writing::Writing;
+use crate::broken::{Step, is_broken};
 use crate::change::DocId;
 use crate::error::{Error, Result};
 use crate::reason::Reason;
@@ -30,6 +31,9 @@ impl Writing<'_> {
     /// namespace is noted as a deletion there.
     pub(super) fn follow_derivations(&self, receipt: &str, erased: &mut Erased) -> Result<()> {
         let mut frontier: Vec<String> = erased.records.iter().map(|id| id.as_str().to_owned()).collect();
+        if is_broken(Step::Derived) {
+            frontier.clear();
+        }
         while let Some(source) = frontier.pop() {
             for derived in self.derived_from(&source)? {
                 // Another version of the same memory may have taken it along.

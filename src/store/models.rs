@@ -9,6 +9,7 @@ use super::events::Event;
 use super::number::{doc_of, row_of, rows_of};
 use super::rows;
 use super::writing::Writing;
+use crate::broken::{Step, is_broken};
 use crate::change::{DocId, NamespaceId};
 use crate::error::{Error, Result};
 use crate::simd::packed_len;
@@ -118,6 +119,9 @@ impl Writing<'_> {
 
     /// Takes away what was made of a record by a model that the store is being changed over to.
     pub(super) fn drop_coming_vectors(&self, doc: DocId) -> Result<bool> {
+        if is_broken(Step::ComingVectors) {
+            return Ok(false);
+        }
         let dropped = self
             .connection()
             .prepare_cached("DELETE FROM coming_vectors WHERE record = ?1")?

@@ -9,6 +9,7 @@ use super::ledger::{Mark, Tombstone};
 use super::snapshot::Place;
 use super::writing::Writing;
 use super::{Snapshot, ids, rows};
+use crate::broken::{Step, is_broken};
 use crate::change::NamespaceId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -140,9 +141,11 @@ impl Writing<'_> {
                     marks: self.marks_of(&waiting)?,
                 };
                 self.bury(place.id, &tombstone)?;
-                self.connection()
-                    .prepare_cached("DELETE FROM candidates WHERE id = ?1")?
-                    .execute([waiting.row])?;
+                if !is_broken(Step::Candidates) {
+                    self.connection()
+                        .prepare_cached("DELETE FROM candidates WHERE id = ?1")?
+                        .execute([waiting.row])?;
+                }
                 erased.dropped.push(tombstone);
             }
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// In the order in which a memory travels; modules on one line are strangers.
 const LAYERS: &[&[&str]] = &[
-    &["error", "reason"],
+    &["error", "reason", "broken"],
     &["words"],
     &["clock", "trust"],
     &["namespace"],

@@ -113,7 +113,7 @@ fn database(world: &World, secure: bool) -> rusqlite::Connection {
 }
 
 #[test]
-fn every_broken_clean_up_is_caught() {
+fn whatever_a_clean_up_could_leave_is_found() {
     let mutants: [(&str, &str, Mutant); 13] = [
         ("secure_delete is off", "recordari.db", |world, _| {
             let connection = database(world, false);

@@ -15,6 +15,7 @@ use tantivy::directory::{Directory, DirectoryLock, INDEX_WRITER_LOCK, META_LOCK}
 use tantivy::index::{IndexMeta, SegmentMeta};
 use tantivy::{Index, TantivyError};
 
+use crate::broken::{Step, is_broken};
 use crate::error::{Error, Result};
 
 use super::Condition;
@@ -315,6 +316,9 @@ fn wipe(folder: &Path) -> Result<()> {
 pub(super) fn sweep(folder: &Path, index: &Index) -> Result<()> {
     let _lock =
         index.directory().acquire_lock(&META_LOCK).map_err(|error| Error::Index(error.to_string()))?;
+    if is_broken(Step::Sweep) {
+        return Ok(());
+    }
     let needed = index.load_metas()?.list_segment_files();
     let mut left = own_files(folder)?;
     left.retain(|name| !name.ends_with(".json") && !needed.contains(Path::new(name)));

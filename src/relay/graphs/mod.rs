@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::lock::lock;
+use crate::broken::{Step, is_broken};
 use crate::change::{DocId, NamespaceId};
 use crate::error::{Error, Result};
 use crate::store::sync_folder;
@@ -60,7 +61,7 @@ impl Graphs {
     /// Erases the graphs of these namespaces, whole and half-written ones. False when another process is writing
     /// one for all of `patience`.
     pub(super) fn erase(&self, namespaces: &[NamespaceId], patience: Duration) -> Result<bool> {
-        if namespaces.is_empty() || !self.folder.exists() {
+        if namespaces.is_empty() || !self.folder.exists() || is_broken(Step::Graphs) {
             return Ok(true);
         }
         let Some(_lock) = self.lock(FILES, patience)? else { return Ok(false) };
