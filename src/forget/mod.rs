@@ -2,8 +2,6 @@
 //! derived copy is cleaned up, and the receipt says how far that has come. Each step can be repeated.
 
 mod clean;
-mod forms;
-mod pages;
 mod probe;
 mod receipt;
 
@@ -19,7 +17,7 @@ use crate::store::{Erased, Job, JobState, Selector, Store, TraceStore, Writing, 
 use clean::{Gone, clean, finish, let_go};
 
 pub use clean::resume;
-pub use probe::{Needles, Place, Probed, TextVectors, probe};
+pub use probe::{Needles, Place, Probed, TextVectors, by_similarity, probe};
 pub use receipt::{Promise, Receipt, verify_receipt};
 
 /// Something that is left to clean up, and who or what is in the way.

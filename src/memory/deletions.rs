@@ -129,9 +129,13 @@ impl Memory {
         let mut probed = {
             let snapshot = inner.store.snapshot()?;
             let vectors = TextVectors::by(inner.embedder.as_deref(), texts, &snapshot)?;
+            let similar = forget::by_similarity(inner.embedder.as_deref(), &vectors, &snapshot)?;
             let needles = Needles::new(texts, vectors, &snapshot)?;
             let derived = (&inner.relay.view(), inner.relay.docs_of_graphs());
-            forget::probe(inner.store.folder(), others, &needles, &snapshot, derived, progress)?
+            let folder = inner.store.folder();
+            let mut probed = forget::probe(folder, others, &needles, &snapshot, derived, progress)?;
+            probed.places.extend(similar);
+            probed
         };
         for mode in Mode::ALL {
             let mut copies = 0;

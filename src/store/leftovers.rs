@@ -2,7 +2,7 @@
 //! where nothing should be.
 
 use super::Snapshot;
-use super::number::row_of;
+use super::number::{doc_of, row_of};
 use crate::change::DocId;
 use crate::error::Result;
 
@@ -36,16 +36,17 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// Gives the packed vectors of every version that is there, of whichever model.
-    pub fn each_vector(&self, mut each: impl FnMut(&[u8])) -> Result<()> {
+    /// Gives the packed vectors of every version that is there, of whichever model, with its document.
+    pub fn each_vector(&self, mut each: impl FnMut(DocId, &[u8]) -> Result<()>) -> Result<()> {
         let mut statement = self.connection().prepare(
-            "SELECT vectors FROM records WHERE vectors IS NOT NULL AND content IS NOT NULL
+            "SELECT id, vectors FROM records WHERE vectors IS NOT NULL AND content IS NOT NULL
              UNION ALL
-             SELECT c.vectors FROM coming_vectors c JOIN records r ON r.id = c.record WHERE r.content IS NOT NULL",
+             SELECT r.id, c.vectors FROM coming_vectors c JOIN records r ON r.id = c.record WHERE r.content IS NOT NULL",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            each(row.get_ref(0)?.as_blob_or_null().unwrap_or_default().unwrap_or_default());
+            let bytes = row.get_ref(1)?.as_blob_or_null().unwrap_or_default().unwrap_or_default();
+            each(doc_of(row.get(0)?), bytes)?;
         }
         Ok(())
     }

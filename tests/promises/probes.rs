@@ -354,6 +354,94 @@ fn a_vector_of_the_text_is_found_wherever_its_bytes_are() {
     assert!(place.unreadable.is_some() && blind.is_blind(), "{blind:?}");
 }
 
+#[test]
+fn a_vector_that_was_given_to_another_record_is_found_by_its_likeness() {
+    const NEAR: &str = "vectors in the database, by similarity";
+    let (world, mei, _) = forgotten();
+    let walk = world.say(&mei, None, "takes the bus when it rains", "chat-3");
+    // A memory that says nearly the same has its own vector.
+    world.say(&mei, None, &TEXT.to_uppercase().replace("EXTRA", "some"), "chat-4");
+    let clean = probe(&world, &mei, &[]);
+    let place = clean.places.iter().find(|place| place.name == NEAR).unwrap();
+    assert!(place.looked_at >= 3 && place.copies == 0 && !clean.is_blind(), "{clean:?}");
+    // Turned a little, so that no stretch of its bytes is the text's.
+    let model = HashingEmbedder::new(256).unwrap();
+    let vector = &model.embed_passages(&[TEXT]).unwrap()[0][0];
+    let turned: Vec<f32> = vector.iter().enumerate().map(|(at, x)| x + 0.004 * (at as f32).sin()).collect();
+    let mut bytes = Vec::new();
+    recordari::simd::pack(&turned, &mut bytes);
+    let sql = "UPDATE records SET vectors = ?2 WHERE record_id = ?1";
+    let given = rusqlite::params![walk.record_id.as_str(), bytes];
+    assert_eq!(database(&world, true).execute(sql, given).unwrap(), 1);
+    assert_eq!(found_in(&probe(&world, &mei, &[])), [NEAR]);
+}
+
+/// A text in the middle of others, packed in every way.
+fn packed_ways(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+    let filler: String = (0..30_000).map(|number| format!("line {number} of a log\n")).collect();
+    // What has been met before is not written again, in any of these ways: of the whole no copy is to be seen.
+    let half = text.char_indices().nth(text.chars().count() / 2).unwrap().0;
+    let (first, second) = text.split_at(half);
+    let whole = format!("{filler}{first}\n{second}\n{text}{filler}");
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(whole.as_bytes()).unwrap();
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+    zlib.write_all(whole.as_bytes()).unwrap();
+    let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
+    deflate.write_all(whole.as_bytes()).unwrap();
+    // The head of a file in an archive: packed, with a name of five bytes and two more.
+    let mut zip = b"PK\x03\x04\x14\0\0\0\x08\0".to_vec();
+    zip.extend([0; 16]);
+    zip.extend([5, 0, 2, 0]);
+    zip.extend(b"a.txtxx");
+    zip.extend(deflate.finish().unwrap());
+    let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    lz4.write_all(whole.as_bytes()).unwrap();
+    let zstd =
+        ruzstd::encoding::compress_to_vec(whole.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    vec![
+        ("gzip", gzip.finish().unwrap()),
+        ("zlib", zlib.finish().unwrap()),
+        ("zip", zip),
+        ("lz4", lz4.finish().unwrap()),
+        ("zstandard", zstd),
+    ]
+}
+
+#[test]
+fn what_is_packed_in_a_file_is_unpacked_wherever_it_begins() {
+    let (world, mei, _) = forgotten();
+    let (name, path) = ("packed", world.path().join("packed"));
+    for (way, bytes) in packed_ways(TEXT) {
+        assert!(bytes.windows(TEXT.len()).all(|window| window != TEXT.as_bytes()), "{way} is not packed");
+        // By itself, and in the middle of another file, over the edge of what is read at once.
+        for before in [0, (4 << 20) - 2] {
+            fs::write(&path, [&vec![b'.'; before], bytes.as_slice(), b"..."].concat()).unwrap();
+            let probed = probe(&world, &mei, &[]);
+            assert_eq!(found_in(&probed), [name], "{way} after {before} bytes");
+            let place = probed.places.iter().find(|place| place.name == name).unwrap();
+            assert!(place.copies == 1 && place.unreadable.is_none(), "{way}: {place:?}");
+        }
+        // What is cut off is looked at as far as it goes.
+        fs::write(&path, &bytes[..bytes.len() / 4]).unwrap();
+        assert!(!probe(&world, &mei, &[]).is_found(), "{way}");
+    }
+    let other = packed_ways("nothing of the kind, by any name").remove(0).1;
+    fs::write(&path, other).unwrap();
+    let probed = probe(&world, &mei, &[]);
+    assert!(!probed.is_found() && !probed.is_blind(), "{probed:?}");
+    // What has no end is not called clean.
+    let mut endless = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..1100 {
+        endless.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    fs::write(&path, endless.finish().unwrap()).unwrap();
+    let probed = probe(&world, &mei, &[]);
+    assert!(probed.is_blind() && !probed.is_found(), "{probed:?}");
+}
+
 #[cfg(feature = "graph")]
 #[test]
 fn a_graph_that_keeps_a_vector_of_what_was_forgotten_is_found() {
