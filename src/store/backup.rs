@@ -1,9 +1,9 @@
 //! Copies of a store to keep elsewhere, and stores made of them. A copy is whole or no backup: its manifest, with the
-//! hash of every file, is written last. A store is made beside where it will stand, told everything that was
+//! hash of every file, comes last. A store is made beside where it will stand, told everything that was
 //! forgotten since, and only then put in its place.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
 use super::cipher::{self, CipherKey};
+use super::drafts::{UnfinishedBackup, UnfinishedStore, must_be_free};
 use super::ledger::{LEDGER_FILE, Ledger};
 use super::replay::REPLAYED;
 use super::secret::{KEY_FILE, Secret};
 use super::writing::Writing;
-use super::{DATABASE_FILE, Store, check, connection, create_private_folder, events, lock, sync_folder};
+use super::{DATABASE_FILE, Store, check, connection, events, lock, sync_folder};
 use crate::change::Seq;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -94,8 +95,8 @@ pub struct Restored {
 }
 
 impl Store {
-    /// Writes a copy of the store as it is now into a folder, which must be missing or empty. Others may go on reading and
-    /// writing. What was copied is checked afterwards as it lies on the disk.
+    /// Writes a copy of the store as it is now into a folder, which must be missing or empty, or hold what a killed backup
+    /// left. Others may go on reading and writing. What was copied is checked afterwards as it lies on the disk.
     ///
     /// The copy holds the database, the ledger, and the settings in the store's folder; not the key, the traces, nor
     /// what can be derived.
@@ -104,20 +105,22 @@ impl Store {
     /// `Invalid` when the folder holds anything; `Io` or `Database` when it can't be written, after which nothing is
     /// left in it; `Corrupt` when the copy is not sound, which says that the store is not.
     pub fn backup(&self, folder: &Path, now: Timestamp) -> Result<Manifest> {
-        let made = must_be_free(folder)?;
-        create_private_folder(folder)?;
+        let files: Vec<&'static str> = files_of_backups().collect();
+        let unfinished = UnfinishedBackup::begin(folder, &files, MANIFEST_FILE)?;
         // Noted before anything is copied: what is forgotten meanwhile may be in the copy, and its receipt says so.
         let made_at = now.to_string();
-        self.write(now, |writing| writing.note_backup(&made_at, true))?;
-        self.copy_into(folder, now).inspect_err(|_| {
+        let made = self
+            .write(now, |writing| writing.note_backup(&made_at, true))
+            .and_then(|()| self.copy_into(folder, now))
+            .and_then(|manifest| {
+                let text =
+                    serde_json::to_string_pretty(&manifest).expect("a manifest is plain text and numbers");
+                unfinished.finish(format!("{text}\n").as_bytes())?;
+                Ok(manifest)
+            });
+        made.inspect_err(|_| {
             let _ = self.write(now, |writing| writing.note_backup(&made_at, false));
-            // It was empty or missing, so everything in it is of this try.
-            for name in files_of_backups().chain([MANIFEST_FILE]) {
-                let _ = fs::remove_file(folder.join(name));
-            }
-            if made {
-                let _ = fs::remove_dir(folder);
-            }
+            unfinished.discard();
         })
     }
 
@@ -143,7 +146,7 @@ impl Store {
             files.push(BackupFile { name: name.to_owned(), bytes, blake3 });
         }
         let (last_event, records) = sound(&database, self.cipher())?;
-        let manifest = Manifest {
+        Ok(Manifest {
             recordari_backup: VERSION,
             made_at: now.to_string(),
             last_event,
@@ -151,11 +154,7 @@ impl Store {
             tombstones,
             key: self.secret.fingerprint(),
             files,
-        };
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain text and numbers");
-        write_private(&folder.join(MANIFEST_FILE), format!("{text}\n").as_bytes())?;
-        sync_folder(folder)?;
-        Ok(manifest)
+        })
     }
 }
 
@@ -213,62 +212,11 @@ pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp)
     let manifest = read_manifest(backup)?;
     must_be_free(folder)?;
     let key = key_of(&manifest, from)?;
-    let name = folder.file_name().ok_or_else(|| Error::invalid("store", "must name a folder"))?;
-    let above = match folder.parent() {
-        Some(above) if above != Path::new("") => above.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    create_private_folder(&above)?;
-    let mut draft_name = name.to_owned();
-    draft_name.push(".restoring");
-    let draft = above.join(draft_name);
-    let mut lock_name = draft.clone().into_os_string();
-    lock_name.push(".lock");
-    let lock_path = PathBuf::from(lock_name);
-    let lock = File::create(&lock_path).map_err(Error::io(&lock_path))?;
-    if lock.try_lock().is_err() {
-        return Err(Error::invalid("store", "is being restored by another process"));
-    }
-    let restored = restore_by_draft(backup, folder, &draft, manifest, from, key, now);
-    let _ = fs::remove_file(&lock_path);
-    restored?.inspect_err(|_| drop(fs::remove_dir_all(&draft)))
-}
-
-/// Makes the store in a draft beside where it will stand. An outer error is one from before there was a draft.
-fn restore_by_draft(
-    backup: &Path,
-    folder: &Path,
-    draft: &Path,
-    manifest: Manifest,
-    from: &RestoreFrom,
-    key: Option<Vec<u8>>,
-    now: Timestamp,
-) -> Result<Result<Restored>> {
-    // What a restore that was killed has left may hold what was forgotten since.
-    take_away_leftovers(draft)?;
-    must_be_free(draft)?;
-    create_private_folder(draft)?;
-    Ok(restore_into(backup, draft, manifest, from, key, now).and_then(|restored| {
-        if folder.exists() {
-            fs::remove_dir(folder).map_err(Error::io(folder))?;
-        }
-        fs::rename(draft, folder).map_err(Error::io(folder))?;
-        sync_folder(draft.parent().unwrap_or(Path::new(".")))?;
-        Ok(restored)
-    }))
-}
-
-/// Removes a draft of a store that nobody works on any more. What holds anything else is not taken for one.
-fn take_away_leftovers(draft: &Path) -> Result<()> {
-    let known = |name: &str| {
-        files_of_backups().chain([KEY_FILE, "derived", "traces.db"]).any(|file| {
-            name.strip_prefix(file)
-                .is_some_and(|end| ["", "-wal", "-shm", "-journal"].contains(&end) || end.starts_with('.'))
-        })
-    };
-    let Ok(entries) = fs::read_dir(draft) else { return Ok(()) };
-    let is_draft = entries.flatten().all(|entry| entry.file_name().to_str().is_some_and(known));
-    if is_draft { fs::remove_dir_all(draft).map_err(Error::io(draft)) } else { Ok(()) }
+    let files: Vec<&str> = files_of_backups().chain([KEY_FILE, "derived", "traces.db"]).collect();
+    let unfinished = UnfinishedStore::begin(folder, &files)?;
+    let restored = restore_into(backup, &unfinished.draft, manifest, from, key, now)?;
+    unfinished.finish()?;
+    Ok(restored)
 }
 
 fn restore_into(
@@ -413,24 +361,6 @@ fn read_manifest(backup: &Path) -> Result<Manifest> {
 
 fn files_of_backups() -> impl Iterator<Item = &'static str> {
     [DATABASE_FILE, LEDGER_FILE].into_iter().chain(SETTINGS)
-}
-
-/// Nothing is ever overwritten. True if the folder is missing.
-fn must_be_free(folder: &Path) -> Result<bool> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(false),
-            Some(_) => Err(Error::invalid(
-                "folder",
-                format!(
-                    "must be missing or empty: {} holds something, and nothing is overwritten",
-                    folder.display()
-                ),
-            )),
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(Error::io(folder)(error)),
-    }
 }
 
 /// A copy of what a connection sees at one moment, without free pages, under the same key.

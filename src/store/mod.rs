@@ -9,6 +9,7 @@ mod check;
 mod cipher;
 mod connection;
 mod derived;
+mod drafts;
 mod erase;
 mod events;
 mod facts;

@@ -4,6 +4,7 @@
 mod backups;
 mod bench;
 mod bench_reports;
+mod canaries;
 mod contract;
 mod demo;
 mod doctor;

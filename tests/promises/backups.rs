@@ -273,6 +273,112 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn what_a_killed_backup_left_is_no_backup_and_is_taken_away_by_the_next() {
+    let (world, ..) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (whole, killed) = (free(&elsewhere, "whole"), free(&elsewhere, "killed"));
+    world.memory().backup(&whole).unwrap();
+    let mark = killed.join("backup.json.unfinished");
+    let leave = |names: &[&str]| {
+        let _ = fs::remove_dir_all(&killed);
+        fs::create_dir(&killed).unwrap();
+        for name in names {
+            fs::copy(whole.join("recordari.db"), killed.join(name)).unwrap();
+        }
+    };
+    leave(&["backup.json.unfinished", "recordari.db", "recordari.db-journal"]);
+    let refused =
+        restore(&killed, &free(&elsewhere, "new"), &crate::world::restoring(), world.memory().now());
+    assert!(refused.unwrap_err().to_string().contains("no whole backup"));
+    // Not from under one that is being written.
+    let held = fs::File::options().write(true).open(&mark).unwrap();
+    held.lock().unwrap();
+    let refused = world.memory().backup(&killed).unwrap_err().to_string();
+    assert!(refused.contains("is being backed up to by another process"), "{refused}");
+    assert_eq!(names(&killed).len(), 3);
+    drop(held);
+    world.memory().backup(&killed).unwrap();
+    assert_eq!(names(&killed), names(&whole));
+    // What anybody else put there is left alone, and so is a backup.
+    for others in [&["backup.json.unfinished", "holiday.jpg"][..], &["recordari.db"], &["backup.json"]] {
+        leave(others);
+        let refused = world.memory().backup(&killed).unwrap_err().to_string();
+        assert!(refused.contains("nothing is overwritten"), "{refused}");
+        assert_eq!(names(&killed), others);
+    }
+}
+
+#[test]
+fn a_backup_that_is_killed_at_a_system_call_is_whole_or_made_by_the_next_try() {
+    if !crate::system_calls::can_trace() {
+        eprintln!("SKIPPED: strace is not there or may not trace, so no backup was killed");
+        return;
+    }
+    let (mut world, ..) = lived_in();
+    world.close();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (backup, new) = (free(&elsewhere, "backup"), free(&elsewhere, "new"));
+    let calls = "openat,pwrite64,write,fsync,fdatasync,rename,unlink,mkdir";
+    let (mut unfinished, mut nth) = (0, 1);
+    loop {
+        let mut strace = std::process::Command::new("strace");
+        strace.args(["-f", "-q", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+        strace.args(["-e", &format!("inject={calls}:signal=KILL:when={nth}")]);
+        for name in
+            ["", "backup.json.unfinished", "backup.json", "recordari.db", "recordari.db-journal", "ledger.db"]
+        {
+            strace.arg("-P").arg(if name.is_empty() { backup.clone() } else { backup.join(name) });
+        }
+        let mut child = crate::child::Child::start_under(strace, world.path());
+        child.send(&["backup", backup.to_str().unwrap()]);
+        let said = child.next();
+        child.leave();
+        if said.is_some() {
+            assert_eq!(said.as_deref(), Some("ok"), "at call {nth}");
+            break;
+        }
+        world.reopen();
+        if backup.join("backup.json").exists() {
+            restore(&backup, &new, &newest(&world), world.memory().now()).unwrap();
+            fs::remove_dir_all(&new).unwrap();
+        } else {
+            unfinished += 1;
+            world.memory().backup(&backup).unwrap_or_else(|error| panic!("after call {nth}: {error}"));
+        }
+        world.close();
+        fs::remove_dir_all(&backup).unwrap();
+        nth += 1;
+    }
+    assert!(unfinished > 10, "killed at {nth} calls, {unfinished} were unfinished");
+}
+
+#[test]
+fn a_restore_that_failed_holds_its_lock_until_nothing_of_it_is_left() {
+    if !crate::system_calls::can_trace() {
+        eprintln!("SKIPPED: strace is not there or may not trace, so the order was not seen");
+        return;
+    }
+    let ((mut world, ..), (stranger, ..)) = (lived_in(), lived_in());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let [backup, new, log] = ["backup", "new", "log"].map(|name| free(&elsewhere, name));
+    world.memory().backup(&backup).unwrap();
+    world.close();
+    let mut strace = std::process::Command::new("strace");
+    strace.args(["-f", "-q", "-y", "-e", "trace=unlink,unlinkat,rmdir", "-o"]).arg(&log);
+    let mut child = crate::child::Child::start_under(strace, world.path());
+    let words = [&backup, &new, stranger.path()].map(|path: &Path| path.to_str().unwrap());
+    let said = child.ask(&[&["restore"][..], &words].concat());
+    assert!(said.contains("must be of the store that was backed up"), "{said}");
+    child.leave();
+    let log = fs::read_to_string(log).unwrap();
+    let removals: Vec<&str> = log.lines().filter(|line| line.contains("new.restoring")).collect();
+    let is_lock = |line: &&str| line.contains("new.restoring.lock");
+    let (last, before) = removals.split_last().unwrap();
+    assert!(before.len() > 3 && is_lock(last) && !before.iter().any(is_lock), "{removals:#?}");
+    assert_eq!(names(elsewhere.path()), ["backup", "log"]);
+}
+
+#[test]
 fn a_damaged_backup_is_refused_by_the_name_of_the_file() {
     let (world, ..) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();

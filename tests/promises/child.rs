@@ -162,6 +162,13 @@ fn obey(memory: &Memory, words: &[&str]) {
             say(outcome.map_or("none", |outcome| outcome.code()));
         }
         ["recall", text] => say(&contents(&memory.recall(&mei, &by(Mode::Hybrid, text)).unwrap()).join("\t")),
+        ["backup", folder] => say(&told(memory.backup(Path::new(folder)).map(|_| "ok"))),
+        ["restore", backup, folder, ledger] => {
+            let from =
+                recordari::RestoreFrom { ledger: Some(PathBuf::from(ledger)), ..crate::world::restoring() };
+            let restored = recordari::restore(Path::new(backup), Path::new(folder), &from, memory.now());
+            say(&told(restored.map(|_| "ok")));
+        }
         ["catch_up"] => say(&memory.catch_up(&mut |_, _| {}).unwrap().to_string()),
         // Has the lock of the index from the first change on, and never lets go.
         ["hold_the_index"] => {
@@ -189,6 +196,14 @@ fn obey(memory: &Memory, words: &[&str]) {
     }
 }
 
+/// How something went, in words.
+fn told(done: recordari::Result<&'static str>) -> String {
+    match done {
+        Ok(how) => how.to_owned(),
+        Err(error) => format!("failed\t{error}"),
+    }
+}
+
 pub fn candidate(subject: Option<&str>, content: &str, source: &str) -> recordari::Candidate {
     recordari::Candidate {
         subject: subject.map(str::to_owned),
@@ -206,10 +221,7 @@ const ROUNDS_OF_WORK: u8 = 16;
 /// not cleaned up yet, `later`.
 fn work(memory: &Memory) {
     let mei = writer();
-    let told = |done: recordari::Result<&'static str>| match done {
-        Ok(how) => say(how),
-        Err(error) => say(&format!("failed\t{error}")),
-    };
+    let told = |done| say(&told(done));
     for round in 0..ROUNDS_OF_WORK {
         let mut written: Vec<(String, Written)> = Vec::new();
         for item in 0..3 {

@@ -105,6 +105,8 @@ fn check(world: &mut World, expected: &Expected, what: &str) {
         let from = RestoreFrom { ledger: Some(world.path().to_owned()), ..crate::world::restoring() };
         restore(&backup, &again, &from, world.memory().now())
             .unwrap_or_else(|error| panic!("{what}: {error}"));
+    } else if backup.exists() && !backup.join("backup.json").exists() {
+        world.memory().backup(&backup).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     assert!(came_to("restore") != Some(true) || restored.exists(), "{what}");
     world.close();

@@ -12,7 +12,7 @@ use super::{Common, Failure, Out, show};
 
 #[derive(Args)]
 #[command(
-    after_help = "The copy holds every memory, its history, receipts and what was forgotten, and the settings in the store's folder; not the store's key (store.key: keep it apart), traces, nor what can be derived. Others may go on reading and writing. It is checked after it was written.\n\nExample:\n  recordari backup /mnt/backups/memory-2026-03-01"
+    after_help = "The copy holds every memory, its history, receipts and what was forgotten, and the settings in the store's folder; not the store's key (store.key: keep it apart), traces, nor what can be derived. Others may go on reading and writing. It is checked after it was written. What a backup that was killed has left in DIR is taken away.\n\nExample:\n  recordari backup /mnt/backups/memory-2026-03-01"
 )]
 pub struct Arguments {
     /// The folder of the copy, which must be missing or empty
