@@ -4,8 +4,8 @@
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
-use super::Snapshot;
-use super::number::doc_of;
+use super::number::{doc_of, rows_of};
+use super::{Snapshot, salvage};
 use crate::change::{DocId, NamespaceId};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -112,6 +112,9 @@ pub struct Page {
     /// Those of this page that can't be shown, since they are not as they were written: restore them from a backup, or
     /// forget them.
     pub damaged: Vec<RecordId>,
+    /// Whether parts of the database can't be read, so that there may be more of which nothing can be said, not even how
+    /// many they are: verifying the store names them, and a backup brings them back.
+    pub unreadable: bool,
 }
 
 impl Snapshot<'_> {
@@ -126,42 +129,74 @@ impl Snapshot<'_> {
         if !(1..=PAGE_MAX).contains(&page.limit) {
             return Err(Error::invalid("limit", format!("must lie between 1 and {PAGE_MAX}")));
         }
-        let Some(mut query) = self.visible(principal, filter, states)? else {
-            return Ok(Page { records: Vec::new(), total: 0, cursor: None, damaged: Vec::new() });
+        let Some((places, query)) = self.visible(principal, filter, states)? else {
+            let (records, damaged) = (Vec::new(), Vec::new());
+            return Ok(Page { records, total: 0, cursor: None, damaged, unreadable: false });
         };
-        let total: i64 = self.connection().query_row(
-            &format!("SELECT count(*) {FROM} WHERE {}", query.sql),
-            params_from_iter(&query.values),
-            |row| row.get(0),
-        )?;
-        if let Some(cursor) = &page.cursor {
-            let after = self.position(cursor, principal)?;
-            query.push_str(&format!(" AND {WRITTEN} < "));
-            query.bind(after);
-        }
-        let sql = format!(
-            "SELECT r.id, r.record_id {FROM} WHERE {} ORDER BY {WRITTEN} DESC LIMIT {}",
-            query.sql,
-            page.limit + 1
-        );
-        let mut statement = self.connection().prepare(&sql)?;
-        let mut ids = statement
-            .query_map(params_from_iter(&query.values), |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            })?
-            .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+        let after = page.cursor.as_ref().map(|cursor| self.position(cursor, principal)).transpose()?;
+        let (ids, total, unreadable) = match self.found(&query, after, page.limit + 1) {
+            Ok((ids, total)) => (ids, total, false),
+            Err(Error::Corrupt(_)) => {
+                let (ids, total) = self.salvaged(&places, &query, after, page.limit + 1)?;
+                (ids, total, true)
+            }
+            Err(error) => return Err(error),
+        };
         let more = ids.len() > page.limit;
-        ids.truncate(page.limit);
+        let ids = &ids[..ids.len().min(page.limit)];
         let cursor = if more { ids.last().map(|(_, id)| id.clone()) } else { None };
         let mut records = Vec::with_capacity(ids.len());
         let mut damaged = Vec::new();
         for (doc, id) in ids {
-            match self.resolve(doc_of(doc), principal) {
+            match self.resolve(*doc, principal) {
                 Err(Error::Corrupt(_)) => damaged.push(RecordId::new(id)),
                 record => records.extend(record?),
             }
         }
-        Ok(Page { records, total: total as u64, cursor, damaged })
+        Ok(Page { records, total, cursor, damaged, unreadable })
+    }
+
+    /// The first records of a query that were written before an instant of the order of writes, newest first, and how
+    /// many there are in all.
+    fn found(&self, query: &Sql, before: Option<i64>, limit: usize) -> Result<(Vec<(DocId, String)>, u64)> {
+        let Sql { sql, values, .. } = query;
+        let mut statement = self.connection().prepare(&format!("SELECT count(*) {FROM} WHERE {sql}"))?;
+        let total: i64 = statement.query_row(params_from_iter(values), |row| row.get(0))?;
+        let written = before.map(|before| format!("AND {WRITTEN} < {before}")).unwrap_or_default();
+        let mut statement = self.connection().prepare(&format!(
+            "SELECT r.id, r.record_id {FROM} WHERE {sql} {written} ORDER BY {WRITTEN} DESC LIMIT {limit}"
+        ))?;
+        let ids = statement
+            .query_map(params_from_iter(values), |row| Ok((doc_of(row.get(0)?), row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok((ids, total as u64))
+    }
+
+    /// The same where parts of the database can't be read: what lies there is passed over.
+    fn salvaged(
+        &self,
+        places: &[NamespaceId],
+        query: &Sql,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<(Vec<(DocId, String)>, u64)> {
+        let sql = format!(
+            "SELECT r.id, r.record_id FROM records r WHERE {} AND r.id BETWEEN :first AND :last ORDER BY r.id",
+            query.sql
+        );
+        let mut all: Vec<(DocId, String)> = Vec::new();
+        for place in places {
+            salvage::each_record(self.connection(), &sql, &query.values, rows_of(*place), |row| {
+                all.push((doc_of(row.get(0)?), row.get(1)?));
+                Ok(())
+            })?;
+        }
+        let total = all.len() as u64;
+        let written = |(doc, _): &(DocId, String)| doc.made_by().0;
+        all.retain(|found| before.is_none_or(|before| (written(found) as i64) < before));
+        all.sort_by_key(|found| std::cmp::Reverse(written(found)));
+        all.truncate(limit);
+        Ok((all, total))
     }
 
     /// The documents in force in these namespaces that meet the filter, in order.
@@ -176,7 +211,13 @@ impl Snapshot<'_> {
         Ok(docs.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn visible(&self, principal: &Principal, filter: &Filter, states: &StateFilter) -> Result<Option<Sql>> {
+    /// The namespaces that a caller may see, and the conditions; none where nothing was ever written.
+    fn visible(
+        &self,
+        principal: &Principal,
+        filter: &Filter,
+        states: &StateFilter,
+    ) -> Result<Option<(Vec<NamespaceId>, Sql)>> {
         let places = self.places(&principal.scope())?;
         if places.is_empty() {
             return Ok(None);
@@ -195,7 +236,7 @@ impl Snapshot<'_> {
         }
         query.push_str(") AND ");
         query.filter(filter, 0)?;
-        Ok(Some(query))
+        Ok(Some((places.iter().map(|place| place.id).collect(), query)))
     }
 
     fn position(&self, cursor: &str, principal: &Principal) -> Result<i64> {

@@ -239,10 +239,11 @@ impl Snapshot<'_> {
         mut each: impl FnMut(DocId, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let sql = "SELECT id, vectors FROM records
-             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' AND vectors IS NOT NULL ORDER BY id";
-        super::salvage::each_record(self.connection(), sql, rows_of(namespace), |row| {
+             WHERE id BETWEEN :first AND :last AND state = 'current' AND vectors IS NOT NULL ORDER BY id";
+        super::salvage::each_record(self.connection(), sql, &[], rows_of(namespace), |row| {
             each(doc_of(row.get(0)?), blob(row, 1)?)
-        })
+        })?;
+        Ok(())
     }
 
     /// Calls `each` with the packed vectors of one record, if it has any.

@@ -1,21 +1,32 @@
 //! What can still be read of the records when a page of the database is damaged?
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Error, Result};
 
-/// Gives the rows of a query over the records from `?1` to `?2`, whose first column is the id and which comes in its
-/// order. What lies on pages that can't be read is passed over: it costs itself, and whoever verifies the store is told.
+/// Gives the rows of a query over the records from `:first` to `:last`, whose first column is the id and which comes in its
+/// order; `?1` and so on are `further`. What lies on pages that can't be read is passed over: it costs itself, and whoever
+/// verifies the store is told. Whether there was any.
 pub(super) fn each_record(
     connection: &Connection,
     sql: &str,
+    further: &[Value],
     (first, last): (i64, i64),
     mut each: impl FnMut(&Row<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<bool> {
     let mut statement = connection.prepare_cached(sql)?;
-    let mut from = first;
+    let (mut from, mut passed_over) = (first, false);
     loop {
-        let mut rows = statement.query([from, last])?;
+        statement.clear_bindings();
+        for (place, value) in further.iter().enumerate() {
+            statement.raw_bind_parameter(place + 1, value)?;
+        }
+        for (name, value) in [(":first", from), (":last", last)] {
+            let place = statement.parameter_index(name)?.expect("the query is over a range of records");
+            statement.raw_bind_parameter(place, value)?;
+        }
+        let mut rows = statement.raw_query();
         let mut at = from - 1;
         let failed = loop {
             match rows.next() {
@@ -23,17 +34,18 @@ pub(super) fn each_record(
                     at = row.get(0)?;
                     each(row)?;
                 }
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(passed_over),
                 Err(error) => break Error::from(error),
             }
         };
         if !matches!(failed, Error::Corrupt(_)) {
             return Err(failed);
         }
+        passed_over = true;
         match next_readable(connection, at, last)? {
             // The place of a row can be read and the row itself can't.
             Some(next) => from = next + i64::from(next == from),
-            None => return Ok(()),
+            None => return Ok(passed_over),
         }
     }
 }

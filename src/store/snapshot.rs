@@ -144,11 +144,12 @@ impl<'s> Snapshot<'s> {
         let sql =
             "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
                     importance, terms, subject, read_trigger FROM records
-             WHERE id BETWEEN ?1 AND ?2 AND state = 'current' ORDER BY id";
-        salvage::each_record(self.connection(), sql, rows_of(namespace), |row| {
+             WHERE id BETWEEN :first AND :last AND state = 'current' ORDER BY id";
+        salvage::each_record(self.connection(), sql, &[], rows_of(namespace), |row| {
             each(columns(row)?, text(row, 11)?, text(row, 12)?);
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
     /// The same for one record; nothing is called when it is not in force.

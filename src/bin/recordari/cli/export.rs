@@ -6,6 +6,7 @@ use recordari::json::record_to_json;
 use recordari::{Filter, PageRequest, RecordId, State, StateFilter};
 use serde_json::{Value, json};
 
+use super::list::UNREADABLE;
 use super::open::Session;
 use super::{Common, Failure, Out, show};
 
@@ -48,7 +49,7 @@ pub struct Arguments {}
 
 pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> {
     let session = Session::reading(common, out)?;
-    let (ids, damaged) = ids(&session)?;
+    let Exported { ids, damaged, unreadable } = exported(&session)?;
     out.json(&json!({ "recordari_export": 1, "records": ids.len(), "excluded": excluded(&session)? }))?;
     let mut gone = 0;
     for id in &ids {
@@ -67,23 +68,37 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
             "damaged, and left out: {id}; restore it from a backup or forget it, see recordari verify"
         ));
     }
-    Ok(u8::from(!damaged.is_empty()))
+    if unreadable {
+        out.notice(UNREADABLE);
+    }
+    Ok(u8::from(unreadable || !damaged.is_empty()))
 }
 
-/// The records in force, oldest first, and those that can't be read. Ids alone: the content is read one by one.
-fn ids(session: &Session) -> Result<(Vec<RecordId>, Vec<RecordId>), Failure> {
-    let (mut ids, mut damaged) = (Vec::new(), Vec::new());
+/// What is to be exported. Ids alone: the content is read one by one.
+#[derive(Default)]
+struct Exported {
+    /// The records in force, oldest first.
+    ids: Vec<RecordId>,
+    /// Those that are not as they were written.
+    damaged: Vec<RecordId>,
+    /// Whether parts of the database can't be read.
+    unreadable: bool,
+}
+
+fn exported(session: &Session) -> Result<Exported, Failure> {
+    let mut exported = Exported::default();
     let mut cursor = None;
     loop {
         let request = PageRequest { limit: PAGE, cursor };
         let all = Filter::All(Vec::new());
         let page = session.memory.list(&session.principal, &all, &StateFilter::Current, &request)?;
-        ids.extend(page.records.into_iter().map(|record| record.record_id));
-        damaged.extend(page.damaged);
+        exported.ids.extend(page.records.into_iter().map(|record| record.record_id));
+        exported.damaged.extend(page.damaged);
+        exported.unreadable |= page.unreadable;
         cursor = page.cursor;
         if cursor.is_none() {
-            ids.reverse();
-            return Ok((ids, damaged));
+            exported.ids.reverse();
+            return Ok(exported);
         }
     }
 }

@@ -42,8 +42,16 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
             out.json(&record_to_json(record))?;
         }
         let damaged: Vec<&str> = page.damaged.iter().map(|id| id.as_str()).collect();
-        out.json(&json!({ "total": page.total, "cursor": page.cursor, "damaged": damaged }))?;
+        out.json(&json!({
+            "total": page.total,
+            "cursor": page.cursor,
+            "damaged": damaged,
+            "unreadable": page.unreadable,
+        }))?;
         return Ok(0);
+    }
+    if page.unreadable {
+        out.notice(UNREADABLE);
     }
     for record in &page.records {
         let state = if record.state == State::Current { "" } else { record.state.code() };
@@ -72,6 +80,10 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     }
     Ok(0)
 }
+
+/// What is told where parts of the database can't be read.
+pub const UNREADABLE: &str = "parts of the database can't be read, and what is in them is missing here; \
+    recordari verify names them, and a backup brings it back";
 
 /// Whether the caller sees any memory, in whatever state.
 fn holds_any(session: &Session) -> Result<bool, Failure> {
