@@ -1,19 +1,20 @@
 //! Asks a set's queries in one mode and marks the answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use super::report::ModeReport;
 use super::set::{Question, Set};
 use super::take::Taken;
 use super::{Metrics, Options, Step};
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
 use crate::error::Result;
+use crate::gate::secrets;
 use crate::memory::Memory;
-use crate::namespace::Principal;
+use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
 use crate::recall::{Mode, Query, Recalled};
-use crate::record::RecordId;
+use crate::record::{Record, RecordId, State};
 
 /// How many memories an answer may hold, and how many characters: enough for the deepest figure.
 const LIMIT: usize = 20;
@@ -44,57 +45,82 @@ pub(super) fn questions<'s>(set: &'s Set, taken: &Taken, options: &Options) -> V
     wanted.into_iter().step_by(step).map(judged).collect()
 }
 
-/// Asks every question in one mode.
-pub(super) fn ask(
-    memory: &Memory,
-    clock: &ManualClock,
-    set: &Set,
-    questions: &[Judged<'_>],
-    mode: Mode,
-    progress: &mut dyn FnMut(Step, usize, usize),
-) -> Result<ModeReport> {
-    let latest = set.latest();
-    let mut report = ModeReport::new(mode);
-    let mut marks: BTreeMap<&str, Vec<Metrics>> = BTreeMap::new();
-    for (number, judged) in questions.iter().enumerate() {
-        let question = judged.question;
-        if let Some(at) = question.at.or_else(|| latest.get(&question.namespace).copied()) {
-            clock.set(at);
+/// What is asked, and who is told how far it is.
+pub(super) struct Asking<'a> {
+    pub clock: &'a ManualClock,
+    pub set: &'a Set,
+    pub questions: &'a [Judged<'a>],
+    pub progress: &'a mut dyn FnMut(Step, usize, usize),
+}
+
+impl Asking<'_> {
+    /// Asks every question in one mode; `without` names the part of the score that the memory's policy leaves out.
+    pub(super) fn ask(
+        &mut self,
+        memory: &Memory,
+        mode: Mode,
+        without: Option<&'static str>,
+    ) -> Result<ModeReport> {
+        let Asking { clock, set, questions, progress } = self;
+        let latest = set.latest();
+        let forgotten: HashSet<(&Namespace, &str)> = set
+            .lines
+            .iter()
+            .filter(|line| line.forgotten)
+            .map(|line| (&line.namespace, line.candidate.content.as_str()))
+            .collect();
+        let mut report = ModeReport::new(mode, without);
+        let mut marks: BTreeMap<&str, Vec<Metrics>> = BTreeMap::new();
+        for (number, judged) in questions.iter().enumerate() {
+            let question = judged.question;
+            if let Some(at) = question.at.or_else(|| latest.get(&question.namespace).copied()) {
+                clock.set(at);
+            }
+            let principal = Principal::new(question.namespace.clone());
+            let query = Query {
+                mode,
+                limit: Some(LIMIT),
+                characters: Some(CHARACTERS),
+                ..Query::new(question.text.as_str())
+            };
+            let started = Instant::now();
+            let answer = memory.recall(&principal, &query)?;
+            report.latencies.push(started.elapsed());
+            // What stands in a wider namespace is rightly seen.
+            report.foreign += answer.hits.iter().filter(|hit| !principal.sees(&hit.record.namespace)).count();
+            let now = clock.now();
+            let is_expired = |record: &Record| record.expires_at.is_some_and(|expires_at| expires_at <= now);
+            let hits = || answer.hits.iter().map(|hit| &hit.record);
+            report.expired += hits().filter(|record| is_expired(record)).count();
+            report.secrets += hits().filter(|record| secrets::find(&record.content).is_some()).count();
+            let is_gone = |record: &&Record| {
+                record.state != State::Current
+                    || forgotten.contains(&(&record.namespace, record.content.as_str()))
+            };
+            report.forgotten += hits().filter(is_gone).count();
+            let left_out = |reason: Reason| {
+                let named = |(id, why): &&(RecordId, Reason)| *why == reason && judged.right.contains(id);
+                answer.left_out.iter().filter(named).count()
+            };
+            report.folded += left_out(Reason::NearDuplicate);
+            report.below_floor += left_out(Reason::BelowFloor);
+            if judged.right.len() + judged.lost > 0 {
+                let marked = mark(&answer, judged);
+                report.each.push((question.id.clone(), marked));
+                marks.entry(&question.category).or_default().push(marked);
+            } else {
+                report.unanswerable += 1;
+                report.unanswerable_empty += usize::from(answer.hits.is_empty());
+            }
+            progress(Step::Ask(mode, without), number + 1, questions.len());
         }
-        let principal = Principal::new(question.namespace.clone());
-        let query = Query {
-            mode,
-            limit: Some(LIMIT),
-            characters: Some(CHARACTERS),
-            ..Query::new(question.text.as_str())
+        report.latencies.sort_unstable();
+        let by_category = |(category, marks): (&str, Vec<Metrics>)| {
+            Some((category.to_owned(), (marks.len(), Metrics::mean(&marks)?)))
         };
-        let started = Instant::now();
-        let answer = memory.recall(&principal, &query)?;
-        report.latencies.push(started.elapsed());
-        // What stands in a wider namespace is rightly seen.
-        report.foreign += answer.hits.iter().filter(|hit| !principal.sees(&hit.record.namespace)).count();
-        let left_out = |reason: Reason| {
-            let named = |(id, why): &&(RecordId, Reason)| *why == reason && judged.right.contains(id);
-            answer.left_out.iter().filter(named).count()
-        };
-        report.folded += left_out(Reason::NearDuplicate);
-        report.below_floor += left_out(Reason::BelowFloor);
-        if judged.right.len() + judged.lost > 0 {
-            let marked = mark(&answer, judged);
-            report.each.push((question.id.clone(), marked));
-            marks.entry(&question.category).or_default().push(marked);
-        } else {
-            report.unanswerable += 1;
-            report.unanswerable_empty += usize::from(answer.hits.is_empty());
-        }
-        progress(Step::Ask(mode), number + 1, questions.len());
+        report.categories = marks.into_iter().filter_map(by_category).collect();
+        Ok(report)
     }
-    report.latencies.sort_unstable();
-    let by_category = |(category, marks): (&str, Vec<Metrics>)| {
-        Some((category.to_owned(), (marks.len(), Metrics::mean(&marks)?)))
-    };
-    report.categories = marks.into_iter().filter_map(by_category).collect();
-    Ok(report)
 }
 
 fn mark(answer: &Recalled, judged: &Judged<'_>) -> Metrics {

@@ -3,6 +3,9 @@
 /// How far down a reciprocal rank and a discounted gain look.
 const DEPTH: usize = 10;
 
+/// How many figures there are of a ranking.
+pub(super) const FIGURES: usize = 6;
+
 /// What is measured of one ranking, or the mean over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Metrics {
@@ -12,6 +15,8 @@ pub struct Metrics {
     pub recall_10: f64,
     /// The share of the right answers among the first 20.
     pub recall_20: f64,
+    /// Whether all right answers are among the first 10: 1 or 0.
+    pub all_10: f64,
     /// One over the place of the first right answer, if it is among the first 10.
     pub mrr_10: f64,
     /// The discounted gain of the first 10 against the best possible (Järvelin and Kekäläinen, 2002).
@@ -34,6 +39,7 @@ impl Metrics {
             recall_5: recall(5),
             recall_10: recall(10),
             recall_20: recall(20),
+            all_10: f64::from(u8::from(within(DEPTH) == right)),
             mrr_10: first.map_or(0.0, |place| 1.0 / (*place as f64 + 1.0)),
             ndcg_10: gains(&mut places.iter().copied().filter(|place| *place < DEPTH)) / ideal,
         }
@@ -46,17 +52,19 @@ impl Metrics {
             recall_5: mean(|one| one.recall_5),
             recall_10: mean(|one| one.recall_10),
             recall_20: mean(|one| one.recall_20),
+            all_10: mean(|one| one.all_10),
             mrr_10: mean(|one| one.mrr_10),
             ndcg_10: mean(|one| one.ndcg_10),
         })
     }
 
     /// The figures with their names.
-    pub fn named(&self) -> [(&'static str, f64); 5] {
+    pub fn named(&self) -> [(&'static str, f64); FIGURES] {
         [
             ("recall@5", self.recall_5),
             ("recall@10", self.recall_10),
             ("recall@20", self.recall_20),
+            ("all@10", self.all_10),
             ("mrr@10", self.mrr_10),
             ("ndcg@10", self.ndcg_10),
         ]
@@ -78,7 +86,8 @@ mod tests {
     fn places_count_as_defined() {
         let metrics = Metrics::of(&[1, 7, 15], 4);
         assert_eq!((metrics.recall_5, metrics.recall_10, metrics.recall_20), (0.25, 0.5, 0.75));
-        assert_eq!(metrics.mrr_10, 0.5);
+        assert_eq!((metrics.mrr_10, metrics.all_10), (0.5, 0.0));
+        assert_eq!((Metrics::of(&[3, 9], 2).all_10, Metrics::of(&[3, 10], 2).all_10), (1.0, 0.0));
         let ideal = 1.0 + 1.0 / 3f64.log2() + 0.5 + 1.0 / 5f64.log2();
         assert!((metrics.ndcg_10 - (1.0 / 3f64.log2() + 1.0 / 9f64.log2()) / ideal).abs() < 1e-12);
     }

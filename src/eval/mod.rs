@@ -6,6 +6,8 @@
 //! `category`, `timestamp`) and `qrels.tsv` (query id, corpus id, relevance).
 
 mod ask;
+mod compare;
+mod interval;
 mod metrics;
 mod report;
 mod set;
@@ -22,6 +24,8 @@ use crate::gate::Policy;
 use crate::memory::{self, Memory};
 use crate::recall::Mode;
 
+pub use compare::Difference;
+pub use interval::Interval;
 pub use metrics::Metrics;
 pub use report::{ModeReport, Report};
 
@@ -47,6 +51,8 @@ pub struct Options {
     pub policy: Policy,
     /// The modes to ask in.
     pub modes: Vec<Mode>,
+    /// Whether to ask again by everything but one, for each part of the score that the policy gives a weight.
+    pub ablate: bool,
     /// Categories that are not asked.
     pub without: Vec<String>,
     /// How many queries to ask at most, spread over the set; none: all.
@@ -61,6 +67,7 @@ impl Options {
             embedder: None,
             policy: Policy::default(),
             modes: vec![Mode::Keyword, Mode::Vector, Mode::Hybrid],
+            ablate: false,
             without: Vec::new(),
             queries: None,
         }
@@ -72,8 +79,8 @@ impl Options {
 pub enum Step {
     /// Remembering the set's lines.
     Remember,
-    /// Asking its queries in a mode.
-    Ask(Mode),
+    /// Asking its queries in a mode, all parts of the score included or but for one.
+    Ask(Mode, Option<&'static str>),
 }
 
 /// Evaluates one set. `progress` is told the step, and how many of how many.
@@ -85,18 +92,29 @@ pub fn run(folder: &Path, options: &Options, progress: &mut dyn FnMut(Step, usiz
     let end = set.latest().into_values().max().unwrap_or(Timestamp::from_micros(0)?);
     let clock = Arc::new(ManualClock::at(end));
     let gates = Policy::parse(EVALUATION_POLICY)?.gates;
-    let (memory, _) = Memory::open(memory::Options {
-        embedder: options.embedder.clone(),
-        policy: Ok(Policy { gates, ..options.policy.clone() }),
-        clock: clock.clone(),
-        background: false,
-        ..memory::Options::new(&options.store)
-    })?;
+    let opened = |policy: &Policy| -> Result<Memory> {
+        let (memory, _) = Memory::open(memory::Options {
+            embedder: options.embedder.clone(),
+            policy: Ok(Policy { gates: gates.clone(), ..policy.clone() }),
+            clock: clock.clone(),
+            background: false,
+            ..memory::Options::new(&options.store)
+        })?;
+        Ok(memory)
+    };
+    let memory = opened(&options.policy)?;
     let taken = take::take(&memory, &set, progress)?;
     let questions = ask::questions(&set, &taken, options);
+    let mut asking = ask::Asking { clock: &clock, set: &set, questions: &questions, progress };
     let mut modes = Vec::new();
     for mode in &options.modes {
-        modes.push(ask::ask(&memory, &clock, &set, &questions, *mode, progress)?);
+        modes.push(asking.ask(&memory, *mode, None)?);
+    }
+    drop(memory);
+    if options.ablate {
+        for (part, policy) in without_each_part(&options.policy) {
+            modes.push(asking.ask(&opened(&policy)?, Mode::Hybrid, Some(part))?);
+        }
     }
     Ok(Report {
         name: set.name.clone(),
@@ -106,6 +124,19 @@ pub fn run(folder: &Path, options: &Options, progress: &mut dyn FnMut(Step, usiz
         queries: questions.len(),
         modes,
     })
+}
+
+/// The policy without each part of the score that it gives a weight, by the name of the part.
+fn without_each_part(policy: &Policy) -> Vec<(&'static str, Policy)> {
+    let names: Vec<&'static str> = policy.recall.weights.clone().named_mut().map(|(name, _)| name).into();
+    let without = |name: &'static str| {
+        let mut policy = policy.clone();
+        let mut weights = policy.recall.weights.named_mut();
+        let weight = weights.iter_mut().find(|(other, _)| *other == name).map(|(_, weight)| &mut **weight)?;
+        (std::mem::take(weight) > 0.0).then_some(())?;
+        Some((name, policy))
+    };
+    names.into_iter().filter_map(without).collect()
 }
 
 #[cfg(test)]

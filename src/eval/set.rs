@@ -29,6 +29,8 @@ pub(super) struct Line {
     pub id: String,
     pub namespace: Namespace,
     pub candidate: Candidate,
+    /// Whether it is forgotten again before anything is asked.
+    pub forgotten: bool,
 }
 
 /// One question; without a time it is asked after everything in its namespace.
@@ -91,6 +93,9 @@ struct WrittenLine {
     session: Option<String>,
     seq: Option<u32>,
     source: String,
+    expires_at: Option<String>,
+    #[serde(default)]
+    forgotten: bool,
 }
 
 impl WrittenLine {
@@ -107,9 +112,11 @@ impl WrittenLine {
             episode: self.session.zip(self.seq).map(|(session, position)| Episode { session, position }),
             authority: Authority::UserExplicit,
             observed_at: Some(at),
+            expires_at: self.expires_at.map(|at| Timestamp::parse("expires_at", &at)).transpose()?,
             ..Candidate::new(Kind::Episodic, self.text)
         };
-        Ok(Line { id: self.id, namespace: self.namespace.read()?, candidate })
+        let (namespace, forgotten) = (self.namespace.read()?, self.forgotten);
+        Ok(Line { id: self.id, namespace, candidate, forgotten })
     }
 }
 

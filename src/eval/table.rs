@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::metrics::FIGURES;
 use super::{Metrics, ModeReport, Report};
 
 impl fmt::Display for Report {
@@ -18,24 +19,37 @@ impl fmt::Display for Report {
             write!(f, " ({})", reasons.join(", "))?;
         }
         writeln!(f, ", {} queries", self.queries)?;
+        let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or(0).max(8);
         writeln!(
             f,
-            "  {:<8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>7} {:>6} {:>6}",
-            "mode", "R@5", "R@10", "R@20", "MRR", "nDCG", "p50 ms", "p95 ms", "outside", "folded", "floor"
+            "  {:<width$} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>7} {:>6} {:>6}",
+            "mode",
+            "R@5",
+            "R@10",
+            "R@20",
+            "all@10",
+            "MRR",
+            "nDCG",
+            "p50 ms",
+            "p95 ms",
+            "wrong",
+            "folded",
+            "floor"
         )?;
         for mode in &self.modes {
             writeln!(
                 f,
-                "  {:<8} {} {:>8} {:>8} {:>7} {:>6} {:>6}",
-                mode.mode.code(),
+                "  {:<width$} {} {:>8} {:>8} {:>7} {:>6} {:>6}",
+                mode.name,
                 row(mode.mean().as_ref()),
                 milliseconds(mode.latency_ms(50)),
                 milliseconds(mode.latency_ms(95)),
-                mode.foreign,
+                mode.wrongly_seen(),
                 mode.folded,
                 mode.below_floor
             )?;
         }
+        self.fmt_differences(f)?;
         self.fmt_unanswerable(f)?;
         self.fmt_categories(f)
     }
@@ -46,7 +60,7 @@ impl Report {
         let with: Vec<&ModeReport> = self.modes.iter().filter(|mode| mode.unanswerable > 0).collect();
         let Some(first) = with.first() else { return Ok(()) };
         let empty: Vec<String> =
-            with.iter().map(|mode| format!("{} {}", mode.mode.code(), mode.unanswerable_empty)).collect();
+            with.iter().map(|mode| format!("{} {}", mode.name, mode.unanswerable_empty)).collect();
         writeln!(
             f,
             "  of {} queries without an answer, answered with nothing: {}",
@@ -55,19 +69,37 @@ impl Report {
         )
     }
 
+    /// What the recall by everything is better or worse by, for the reader of one line.
+    fn fmt_differences(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for difference in self.differences() {
+            let Some(of) = difference.figure("recall@10") else { continue };
+            let clear = if of.is_clear() { "" } else { ", which may be chance" };
+            writeln!(
+                f,
+                "  hybrid over {}: R@10 {:+.3} ({:+.3} to {:+.3}{clear})",
+                difference.with.trim_start_matches("hybrid "),
+                of.mean,
+                of.low,
+                of.high
+            )?;
+        }
+        Ok(())
+    }
+
     /// Recall@10 by category, if there is more than one.
     fn fmt_categories(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.modes.first().filter(|mode| mode.categories.len() > 1) else {
+        let modes: Vec<&ModeReport> = self.modes.iter().filter(|mode| !mode.is_ablated()).collect();
+        let Some(first) = modes.first().filter(|mode| mode.categories.len() > 1) else {
             return Ok(());
         };
-        write!(f, "  R@10 by category")?;
-        for mode in &self.modes {
-            write!(f, " {:>9}", mode.mode.code())?;
+        write!(f, "  R@10 by category                  ")?;
+        for mode in &modes {
+            write!(f, " {:>9}", mode.name)?;
         }
         writeln!(f)?;
         for (category, (count, _)) in &first.categories {
             write!(f, "    {category:<28} {count:>5}")?;
-            for mode in &self.modes {
+            for mode in &modes {
                 match mode.categories.get(category) {
                     Some((_, metrics)) => write!(f, " {:>9.3}", metrics.recall_10)?,
                     None => write!(f, " {:>9}", "-")?,
@@ -82,7 +114,7 @@ impl Report {
 fn row(metrics: Option<&Metrics>) -> String {
     match metrics {
         Some(metrics) => metrics.named().map(|(_, value)| format!("{value:>6.3}")).join(" "),
-        None => ["     -"; 5].join(" "),
+        None => ["     -"; FIGURES].join(" "),
     }
 }
 

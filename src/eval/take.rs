@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Step;
 use super::set::Set;
 use crate::error::{Error, Result};
+use crate::forget::Forget;
 use crate::memory::Memory;
 use crate::namespace::Principal;
 use crate::record::RecordId;
 use crate::remember::Outcome;
+use crate::store::Selector;
 
 /// How many lines are remembered in one transaction.
 const BATCH: usize = 64;
@@ -50,7 +52,20 @@ pub(super) fn take(
         progress(Step::Remember, taken.records.len() + refused, set.lines.len());
     }
     memory.catch_up(&mut |_, _| {})?;
+    forget(memory, set, &taken)?;
     Ok(taken)
+}
+
+/// Forgets the lines that are to be forgotten, with everything that says the same.
+fn forget(memory: &Memory, set: &Set, taken: &Taken) -> Result<()> {
+    for line in set.lines.iter().filter(|line| line.forgotten) {
+        let principal = Principal::new(line.namespace.clone());
+        let Some(record) = taken.records.get(&line.id) else { continue };
+        if let Some(id) = memory.memory_of(&principal, record)? {
+            memory.forget(&principal, &Forget::new(Selector::Memory(id), "evaluation"))?;
+        }
+    }
+    Ok(())
 }
 
 /// The record that holds a line now, or why none does.

@@ -31,17 +31,59 @@ fn options(folder: &Path) -> Options {
 }
 
 #[test]
+fn what_is_forgotten_expired_or_secret_is_put_in_and_counted_if_it_ever_comes_back() {
+    let (folder, set) = tiny();
+    let trap = |id: &str, text: &str, more: &str| {
+        format!(
+            r#"{{"id":"{id}","namespace":{{"tenant":"t","user":"ann","project":"default"}},"text":"{text}","timestamp":"2024-03-01T10:00:00Z","speaker":null,"kind":"turn","session":null,"seq":null,"source":"traps"{more}}}"#
+        ) + "\n"
+    };
+    let traps = trap("x1", "My sister had moved to Porto.", r#","expires_at":"2024-03-01T12:00:00Z""#)
+        + &trap("x2", "My sister wants to move to Faro.", r#","forgotten":true"#);
+    std::fs::write(set.join("corpus.jsonl"), CORPUS.to_owned() + &traps).unwrap();
+    for _ in 0..2 {
+        let report = run(&set, &options(folder.path()), &mut |_, _, _| {}).unwrap();
+        assert_eq!(report.wrongly_seen(), 0, "{report:?}");
+        assert!(report.modes.iter().all(|mode| mode.name != "hybrid" || mode.mean().unwrap().recall_5 > 0.4));
+    }
+    // They are counted: a report of one that came back is not clean.
+    let mut mode = ModeReport::new(Mode::Hybrid, None);
+    assert_eq!(mode.wrongly_seen(), 0);
+    (mode.foreign, mode.forgotten, mode.expired, mode.secrets) = (1, 2, 4, 8);
+    assert_eq!(mode.wrongly_seen(), 15);
+}
+
+#[test]
+fn a_run_is_compared_with_itself_its_parts_and_an_earlier_one() {
+    let (folder, set) = tiny();
+    let options = Options { ablate: true, ..options(folder.path()) };
+    let report = run(&set, &options, &mut |_, _, _| {}).unwrap();
+    let names: Vec<&str> = report.modes.iter().map(|mode| mode.name.as_str()).collect();
+    assert!(names.starts_with(&["keyword", "vector", "hybrid", "hybrid without semantic"]), "{names:?}");
+    let differences = report.differences();
+    assert_eq!(differences.len(), names.len() - 1);
+    assert!(differences.iter().all(|one| one.mode == "hybrid" && one.queries == 2));
+    let saved = serde_json::json!({ "sets": [report.to_json()] });
+    let since = report.since(&saved).unwrap();
+    assert_eq!(since.len(), names.len());
+    // What is saved has four decimals.
+    assert!(since.iter().flat_map(|one| one.figures).all(|(_, of)| of.mean.abs() < 1e-4), "{since:?}");
+    assert_eq!(report.since(&serde_json::json!({ "sets": [] })).unwrap(), []);
+    assert!(report.since(&serde_json::json!({})).is_err());
+}
+
+#[test]
 fn a_set_goes_through_the_product_and_is_measured() {
     let (folder, set) = tiny();
     let report = run(&set, &options(folder.path()), &mut |_, _, _| {}).unwrap();
     assert_eq!((report.lines, report.duplicates, report.queries), (5, 0, 3));
     assert_eq!(report.refused.values().sum::<usize>(), 1, "{:?}", report.refused);
-    assert_eq!(report.foreign(), 0);
+    assert_eq!(report.wrongly_seen(), 0);
     for mode in &report.modes {
         let of = |id: &str| mode.each.iter().find(|(query, _)| query == id).unwrap().1;
-        assert_eq!(of("q1").mrr_10, 1.0, "{:?}", mode.mode);
+        assert_eq!(of("q1").mrr_10, 1.0, "{:?}", mode.name);
         // One greeting is folded into the other, which says the same; the secret was refused and can't be found.
-        assert_eq!(of("q2").recall_10, 1.0 / 3.0, "{:?}", mode.mode);
+        assert_eq!(of("q2").recall_10, 1.0 / 3.0, "{:?}", mode.name);
         assert_eq!(mode.unanswerable, 1);
     }
     let keyword = &report.to_json()["modes"]["keyword"];

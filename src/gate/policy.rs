@@ -70,6 +70,21 @@ pub struct Weights {
     pub importance: f64,
 }
 
+impl Weights {
+    /// Each with the name of its part of the score.
+    pub fn named_mut(&mut self) -> [(&'static str, &mut f64); 7] {
+        [
+            ("semantic", &mut self.semantic),
+            ("keyword", &mut self.keyword),
+            ("subject", &mut self.subject),
+            ("authority", &mut self.authority),
+            ("recency", &mut self.recency),
+            ("confidence", &mut self.confidence),
+            ("importance", &mut self.importance),
+        ]
+    }
+}
+
 /// Days after which the recency part has halved, per kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod door;
 mod encrypted;
+mod evaluations;
 mod files;
 mod forget;
 mod formats;

@@ -33,6 +33,7 @@ mod review;
 mod show;
 mod source;
 mod stats;
+mod svg;
 mod trace;
 mod values;
 mod verify;

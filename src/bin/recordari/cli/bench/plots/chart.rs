@@ -2,7 +2,7 @@
 //! measured.
 
 use super::scale::Scale;
-use super::svg::{Anchor, INK, Line, PALE, Set, Shape, Svg};
+use crate::cli::svg::{Anchor, INK, Line, PALE, Set, Shape, Svg};
 
 const TOP: f64 = 84.0;
 const LEFT: f64 = 92.0;

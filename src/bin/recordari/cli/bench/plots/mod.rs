@@ -4,7 +4,6 @@ mod chart;
 mod of_growth;
 mod of_size;
 mod scale;
-mod svg;
 
 use std::path::Path;
 
@@ -12,8 +11,8 @@ use recordari::Error;
 
 use super::super::Failure;
 use super::report::Report;
+use crate::cli::svg::Shape;
 use chart::Chart;
-use svg::Shape;
 
 /// Colours that are told apart by those who see few, on white; ours is the first.
 const COLOURS: [&str; 7] = ["#0b5fa5", "#d55e00", "#008060", "#a2468f", "#b07d00", "#4a4f55", "#c2185b"];

@@ -5,8 +5,8 @@ use super::super::report::{MODES, Report};
 use super::super::tables::{decimals_signed, grouped, significant};
 use super::chart::{Across, Chart, Series};
 use super::scale::Scale;
-use super::svg::{Line, Shape};
 use super::{COLOURS, SHAPES, origin, short};
+use crate::cli::svg::{Line, Shape};
 
 /// The charts of growth with their names, those without a figure left out.
 pub fn charts(reports: &[Report]) -> Vec<(String, Chart)> {

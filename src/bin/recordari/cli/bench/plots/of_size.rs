@@ -5,8 +5,8 @@ use super::super::report::{MODES, OURS, Report};
 use super::super::tables::{grouped, significant};
 use super::chart::{Across, Chart, Series};
 use super::scale::Scale;
-use super::svg::{Line, Shape};
 use super::{COLOURS, SHAPES, cut, origin, short};
+use crate::cli::svg::{Line, Shape};
 
 /// Our times from the middle to the slowest, as lines: percentile, colour, mark, line.
 const TIMES: [(&str, &str, Shape, Line); 3] = [

@@ -1,13 +1,18 @@
 //! `recordari eval`: how well are the memories of an evaluation set recalled? Reads arguments and prints;
 //! the library measures.
 
+mod markdown;
+mod plots;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use recordari::eval::{self, Step};
+use recordari::eval::{self, Difference, Step};
 use recordari::{Embedder, Mode, Policy};
+
+use serde_json::Value;
 
 use super::{Common, Failure, Out, values};
 use crate::lazy::Lazy;
@@ -15,7 +20,7 @@ use crate::settings::Settings;
 
 #[derive(Args)]
 #[command(
-    after_help = "Each folder holds corpus.jsonl, queries.jsonl and qrels.tsv; docs/EVAL.md describes them. Exit code 1 when\nanything came back from outside a query's namespace.\n\nExample:\n  recordari eval sets/memorybank-en sets/memorybank-zh"
+    after_help = "Each folder holds corpus.jsonl, queries.jsonl and qrels.tsv; docs/EVAL.md describes them. Exit code 1 when\nanything came back that a query may not be answered with: from a namespace that it does not see, forgotten,\nexpired, or a secret.\n\nExample:\n  recordari eval sets/memorybank-en sets/memorybank-zh"
 )]
 pub struct Arguments {
     /// Folders of evaluation sets
@@ -30,6 +35,18 @@ pub struct Arguments {
     /// Leave out the queries of this category; may be repeated
     #[arg(long)]
     without: Vec<String>,
+    /// Ask again without each part of the score, one at a time
+    #[arg(long)]
+    ablate: bool,
+    /// Compare with a report that --json printed before, query by query
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Write the tables to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write pictures of the figures into this folder, as SVG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// Keep the built stores in this folder and use those that are there; without it they are temporary
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -40,16 +57,25 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         Some(path) => Policy::parse(&std::fs::read_to_string(path).map_err(recordari::Error::io(path))?)?,
         None => Policy::default(),
     };
+    // What can't be written or read is told before the work, not after it.
+    let saved = arguments.against.as_deref().map(saved).transpose()?;
+    if let Some(folder) = &arguments.plots {
+        std::fs::create_dir_all(folder).map_err(recordari::Error::io(folder))?;
+    }
+    if let Some(file) = &arguments.markdown {
+        std::fs::write(file, "").map_err(recordari::Error::io(file))?;
+    }
     let stores = Stores::new(arguments.keep.as_deref());
     let model = Lazy::open(&Settings::of(common)?.model)?;
     let embedder = model.map(|model| -> Arc<dyn Embedder> { model });
-    let mut reports = Vec::new();
+    let (mut reports, mut since) = (Vec::new(), Vec::new());
     for folder in &arguments.folders {
         let mut options = eval::Options {
             embedder: embedder.clone(),
             policy: policy.clone(),
             without: arguments.without.clone(),
             queries: arguments.limit_queries,
+            ablate: arguments.ablate,
             ..eval::Options::new(stores.of(folder))
         };
         if !arguments.mode.is_empty() {
@@ -58,8 +84,9 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         let bar = bar(folder);
         let report = eval::run(folder, &options, &mut |step, done, all| {
             bar.set_message(match step {
-                Step::Remember => "remember",
-                Step::Ask(mode) => mode.code(),
+                Step::Remember => "remember".to_owned(),
+                Step::Ask(mode, None) => mode.code().to_owned(),
+                Step::Ask(_, Some(part)) => format!("but {part}"),
             });
             bar.set_length(all as u64);
             bar.set_position(done as u64);
@@ -68,14 +95,52 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         if !out.is_json() {
             out.line(report.to_string().trim_end())?;
         }
+        if let Some(saved) = &saved {
+            since.extend(report.since(saved)?);
+        }
         reports.push(report);
     }
     if out.is_json() {
         let sets: Vec<_> = reports.iter().map(eval::Report::to_json).collect();
-        out.json(&serde_json::json!({ "sets": sets }))?;
+        let since: Vec<_> = since.iter().map(Difference::to_json).collect();
+        out.json(&serde_json::json!({ "sets": sets, "since": since }))?;
+    } else if saved.is_some() {
+        print_since(&since, out)?;
     }
-    let foreign: usize = reports.iter().map(eval::Report::foreign).sum();
-    Ok(u8::from(foreign > 0))
+    if let Some(file) = &arguments.markdown {
+        std::fs::write(file, markdown::write(&reports, &since)).map_err(recordari::Error::io(file))?;
+    }
+    if let Some(folder) = &arguments.plots {
+        let files = plots::write(folder, &reports)?;
+        out.notice(format!("{files} pictures are in {}", folder.display()));
+    }
+    let wrong: usize = reports.iter().map(eval::Report::wrongly_seen).sum();
+    Ok(u8::from(wrong > 0))
+}
+
+/// A report of an earlier run.
+fn saved(file: &Path) -> Result<Value, Failure> {
+    let text = std::fs::read_to_string(file).map_err(recordari::Error::io(file))?;
+    serde_json::from_str(&text)
+        .map_err(|_| Failure::usage(format!("{} is no report as eval --json prints it", file.display())))
+}
+
+fn print_since(since: &[Difference], out: &mut Out) -> Result<(), Failure> {
+    if since.is_empty() {
+        out.line("The saved report has none of these sets and modes.")?;
+        return Ok(());
+    }
+    out.line("since the saved report, with the range that holds 95 of 100:")?;
+    for difference in since {
+        let figures = ["recall@10", "mrr@10", "ndcg@10"].map(|name| {
+            let of = difference.figure(name);
+            of.map_or_else(String::new, |of| {
+                format!("{name} {:+.3} ({:+.3} to {:+.3})", of.mean, of.low, of.high)
+            })
+        });
+        out.line(format!("  {:<16} {:<10} {}", difference.set, difference.mode, figures.join("  ")))?;
+    }
+    Ok(())
 }
 
 /// The folder that stores are built in; a temporary one is removed at the end.

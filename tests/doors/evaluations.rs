@@ -1,0 +1,81 @@
+//! `eval`: tables, JSON, Markdown and pictures of a small set, and the comparison with an earlier run.
+
+use serde_json::{Value, json};
+
+use crate::door::Door;
+use crate::xml;
+
+/// A set of ten memories of one person, half of which a query names.
+fn set(door: &Door) -> &'static str {
+    let place = json!({ "tenant": "t", "user": "ann", "project": "home" });
+    let folder = door.home.path().join("small|set");
+    std::fs::create_dir(&folder).unwrap();
+    let (mut corpus, mut queries) = (String::new(), String::new());
+    let mut judgements = "query\tmemory\trelevance\n".to_owned();
+    for (number, thing) in ["tea", "coffee", "cocoa", "water", "mate"].into_iter().enumerate() {
+        let texts = [format!("drinks {thing} at breakfast"), format!("the weather was fine on day {number}")];
+        for (at, text) in texts.into_iter().enumerate() {
+            let line = json!({ "id": format!("m{number}-{at}"), "namespace": place, "text": text,
+                "timestamp": "2026-01-02T08:00:00Z", "speaker": "Ann", "session": format!("s{number}"), "seq": at,
+                "source": "diary" });
+            corpus += &format!("{line}\n");
+        }
+        let query = json!({ "id": format!("q{number}"), "namespace": place, "text": format!("who drinks {thing}?"),
+            "category": if number < 2 { "hot" } else { "other" }, "timestamp": null });
+        queries += &format!("{query}\n");
+        judgements += &format!("q{number}\tm{number}-0\t1\n");
+    }
+    for (name, text) in [("corpus.jsonl", corpus), ("queries.jsonl", queries), ("qrels.tsv", judgements)] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    "small|set"
+}
+
+#[test]
+fn an_evaluation_is_a_table_json_markdown_and_pictures() {
+    let door = Door::new();
+    let set = set(&door);
+    let told = door.done(&["eval", set, "--mode", "keyword", "--markdown", "eval.md", "--plots", "plots"]);
+    assert!(told.stdout.contains("R@10") && told.stdout.contains("keyword   1.000"), "{}", told.stdout);
+    assert!(told.stderr.contains("3 pictures"), "{}", told.stderr);
+    let markdown = std::fs::read_to_string(door.home.path().join("eval.md")).unwrap();
+    assert!(markdown.contains("| small\\|set | keyword | 5 | 1.000 |"), "{markdown}");
+    assert!(markdown.contains("| hot | 2 | 1.000 |"), "{markdown}");
+    for name in ["recall-5", "recall-10", "ndcg-10"] {
+        let file = door.home.path().join(format!("plots/eval-{name}.svg"));
+        let titles = xml::titles(&std::fs::read_to_string(file).unwrap());
+        assert!(titles.iter().any(|title| title.contains("small|set, keyword: 1.000")), "{titles:?}");
+    }
+    let (code, report) = door.json(&["eval", set, "--mode", "keyword"]);
+    let mode = &report["sets"][0]["modes"]["keyword"];
+    assert_eq!((code, &mode["recall@5"], &mode["all@10"]), (0, &json!(1.0), &json!(1.0)), "{report}");
+    assert_eq!(mode["interval"]["recall@10"], json!([1.0, 1.0]));
+    for wrong in ["outside_namespace", "forgotten", "expired", "secrets"] {
+        assert_eq!(mode[wrong], 0);
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_a_saved_report() {
+    let door = Door::new();
+    let set = set(&door);
+    let saved = door.done(&["eval", set, "--mode", "keyword", "--json"]).stdout;
+    std::fs::write(door.home.path().join("before.json"), &saved).unwrap();
+    let same = door.done(&["eval", set, "--mode", "keyword", "--against", "before.json"]);
+    assert!(same.stdout.contains("recall@10 +0.000 (+0.000 to +0.000)"), "{}", same.stdout);
+    // One in which nothing was found.
+    let mut worse: Value = serde_json::from_str(&saved).unwrap();
+    let each = worse["sets"][0]["modes"]["keyword"]["each"].as_object_mut().unwrap();
+    each.values_mut().for_each(|values| *values = json!([0, 0, 0, 0, 0, 0]));
+    std::fs::write(door.home.path().join("worse.json"), worse.to_string()).unwrap();
+    let (_, better) = door.json(&["eval", set, "--mode", "keyword", "--against", "worse.json"]);
+    let figures = &better["since"][0]["figures"];
+    assert_eq!(figures["recall@10"], json!({ "mean": 1.0, "low": 1.0, "high": 1.0 }), "{better}");
+    for (name, text) in [("none.json", None), ("torn.json", Some("{")), ("other.json", Some("{}"))] {
+        if let Some(text) = text {
+            std::fs::write(door.home.path().join(name), text).unwrap();
+        }
+        let refused = door.run(&["eval", set, "--mode", "keyword", "--against", name]);
+        assert!(refused.code != 0 && refused.code != 1, "{name}: {}", refused.stderr);
+    }
+}
