@@ -15,6 +15,7 @@ use super::drafts::{UnfinishedBackup, UnfinishedStore, must_be_free};
 use super::ledger::{LEDGER_FILE, Ledger};
 use super::replay::REPLAYED;
 use super::secret::{KEY_FILE, Secret};
+use super::slack::SLACK_FILE;
 use super::writing::Writing;
 use super::{DATABASE_FILE, Store, check, connection, events, lock, sync_folder};
 use crate::change::Seq;
@@ -216,7 +217,7 @@ pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp)
     let manifest = read_manifest(backup)?;
     must_be_free(folder)?;
     let key = key_of(&manifest, from)?;
-    let files: Vec<&str> = files_of_backups().chain([KEY_FILE, "derived", "traces.db"]).collect();
+    let files: Vec<&str> = files_of_backups().chain([KEY_FILE, SLACK_FILE, "derived", "traces.db"]).collect();
     let unfinished = UnfinishedStore::begin(folder, &files)?;
     let restored = restore_into(backup, &unfinished.draft, manifest, from, key, now)?;
     unfinished.finish()?;

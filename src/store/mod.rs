@@ -32,6 +32,7 @@ mod salvage;
 mod schema;
 mod seal;
 mod secret;
+mod slack;
 mod snapshot;
 mod traces;
 mod withdraw;
@@ -63,12 +64,14 @@ pub use mend::{LedgerAside, set_damaged_ledger_aside};
 pub use models::{ModelId, ModelRow, Standing};
 pub use queue::Waiting;
 pub use seal::PublicKey;
+pub use slack::{Room, SLACK_BYTES};
 pub use snapshot::{Place, Snapshot};
 pub use traces::{NewTrace, TraceStore, TraceSummary};
 pub use writing::Writing;
 
 use ledger::Ledger;
 use secret::Secret;
+use slack::Slack;
 
 const DATABASE_FILE: &str = "recordari.db";
 /// How many idle reading connections are kept: one per thread of a busy program, about.
@@ -143,6 +146,40 @@ impl Store {
     /// The folder that the store lies in.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Gives up the slack of the store in a folder, if the disk is full, for as long as the value lives: opening makes
+    /// small files, and forgetting writes before it erases.
+    pub fn room(folder: &Path) -> Option<Room> {
+        Slack::of(folder).room()
+    }
+
+    /// Runs `work`, and once more with the slack given up when it ends with a full disk. A disk that is seen to be full
+    /// beforehand is not tried without.
+    ///
+    /// # Errors
+    /// What `work` returns.
+    pub fn with_room<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+        let slack = Slack::of(&self.folder);
+        let room = slack.room();
+        match work() {
+            Err(error) if room.is_none() && slack::is_full(&error) => match slack.give_up() {
+                Some(_room) => work(),
+                None => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// How much of the disk the store keeps for opening and forgetting when it is full, in bytes; [`SLACK_BYTES`] where
+    /// there is room for it.
+    pub fn slack(&self) -> u64 {
+        Slack::of(&self.folder).bytes()
+    }
+
+    /// Keeps the slack again, if there is room for it.
+    pub fn keep_slack(&self) {
+        Slack::of(&self.folder).keep();
     }
 
     /// The key that it is encrypted with, if it is.
