@@ -245,12 +245,33 @@ impl Store {
 
     /// Copies what the journal holds into the database and empties it, so that erased bytes are in
     /// neither. False when others read or write for all of `patience` and it could not be emptied.
+    ///
+    /// # Errors
+    /// `Database` when the disk refuses, or has less room than the database would grow by.
     pub fn truncate_journal(&self, patience: Duration) -> Result<bool> {
         let writer = lock(&self.writer);
+        // To begin it would use up what is kept for a full disk, and the store could not be opened any more.
+        let growth = self.growth(&writer)?;
+        if Slack::of(&self.folder).free().is_some_and(|free| free < growth) {
+            return Err(Error::Database("the disk has no room for what the journal holds".into()));
+        }
         writer.busy_timeout(patience)?;
         let busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
         writer.busy_timeout(connection::BUSY_TIMEOUT)?;
         Ok(busy? == 0)
+    }
+
+    /// By how many bytes the database would grow if the journal were copied into it.
+    fn growth(&self, writer: &Connection) -> Result<u64> {
+        let number = |name: &str| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let page_bytes = match self.cipher {
+            // An encrypted database does not tell.
+            Some(_) => u64::from(PAGE_BYTES),
+            None => number("page_size")? as u64,
+        };
+        let whole = number("page_count")? as u64 * page_bytes;
+        let database = self.folder.join(DATABASE_FILE);
+        Ok(whole.saturating_sub(std::fs::metadata(&database).map_err(Error::io(&database))?.len()))
     }
 
     fn give_back(&self, connection: Connection) {

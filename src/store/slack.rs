@@ -65,17 +65,20 @@ impl Slack {
         options.open(&self.0)
     }
 
-    #[cfg(unix)]
     fn is_disk_full(&self) -> bool {
-        let folder = self.0.parent().unwrap_or(Path::new("."));
-        let free = |disk: rustix::fs::StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize);
-        rustix::fs::statvfs(folder).is_ok_and(|disk| free(disk) < ROOM_BYTES)
+        self.free().is_some_and(|free| free < ROOM_BYTES)
+    }
+
+    /// How many bytes the disk has free; none where the system doesn't tell.
+    #[cfg(unix)]
+    pub(super) fn free(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(self.0.parent().unwrap_or(Path::new("."))).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
     #[cfg(not(unix))]
-    fn is_disk_full(&self) -> bool {
-        let _ = ROOM_BYTES;
-        false
+    pub(super) fn free(&self) -> Option<u64> {
+        None
     }
 }
 
