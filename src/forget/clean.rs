@@ -16,7 +16,7 @@ use crate::namespace::Namespace;
 use crate::reason::Reason;
 use crate::record::RecordId;
 use crate::relay::Purged;
-use crate::store::{Job, JobState, Snapshot};
+use crate::store::{Job, JobState, Snapshot, Store};
 
 /// How long the journal may be held by another process's reading before that is reported.
 const JOURNAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -60,6 +60,7 @@ pub(super) fn let_go(sources: Sources<'_>, gone: &[&Gone]) -> (Vec<String>, Vec<
 pub fn resume(sources: Sources<'_>) -> Result<usize> {
     let open = sources.store.snapshot()?.open_jobs()?;
     let Some(last) = open.last() else { return Ok(0) };
+    let _room = Store::room(sources.store.folder());
     match clean(sources, last.seq, &[], &[]).is_empty() {
         true => Ok(0),
         false => Ok(sources.store.snapshot()?.open_jobs()?.len()),

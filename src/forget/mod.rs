@@ -151,6 +151,10 @@ enum Revoked {
 /// `Invalid` when the request breaks a bound or names a namespace outside the caller's scope. Any error leaves
 /// everything as it was: what fails after the erasure is [`Forgotten::Incomplete`], with the place.
 pub fn forget(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
+    sources.store.with_room(|| forget_in_room(sources, principal, request))
+}
+
+fn forget_in_room(sources: Sources<'_>, principal: &Principal, request: &Forget) -> Result<Forgotten> {
     match revoke(sources, principal, request)? {
         Revoked::Erased(job, gone) => {
             let (receipts, traces) = let_go(sources, &[&gone]);
@@ -198,6 +202,13 @@ pub fn preview(sources: Sources<'_>, principal: &Principal, request: &Forget) ->
 /// # Errors
 /// Only what keeps all from being tried; each request has its own outcome or error otherwise.
 pub fn forget_all(
+    sources: Sources<'_>,
+    requests: &[(&Principal, &Forget)],
+) -> Result<Vec<Result<Forgotten>>> {
+    sources.store.with_room(|| forget_all_in_room(sources, requests))
+}
+
+fn forget_all_in_room(
     sources: Sources<'_>,
     requests: &[(&Principal, &Forget)],
 ) -> Result<Vec<Result<Forgotten>>> {

@@ -96,6 +96,7 @@ impl Inner {
         }
         self.embed_waiting();
         self.retry_deletions();
+        self.store.keep_slack();
     }
 
     /// Embeds what was stored while the model was down. What fails now is tried again.

@@ -28,8 +28,8 @@ use crate::record::{Candidate, MemoryId, Record, RecordId};
 use crate::relay::{Drained, Relay};
 use crate::remember::{self, Confirmation, Correction, Outcome};
 use crate::store::{
-    AsOf, CipherKey, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, StateFilter,
-    Store, TraceStore, TraceSummary, Waiting, minted,
+    AsOf, CipherKey, Filter, Finding, HistoryEntry, Manifest, NewTrace, Page, PageRequest, SLACK_BYTES,
+    StateFilter, Store, TraceStore, TraceSummary, Waiting, minted,
 };
 
 use background::Background;
@@ -120,6 +120,7 @@ impl Memory {
     /// As [`Store::open`].
     pub fn open(options: Options) -> Result<(Memory, Opening)> {
         let now = options.clock.now();
+        let room = Store::room(&options.folder);
         let (store, opened) = Store::open(&options.folder, options.cipher.as_ref(), now)?;
         let (relay, rebuilt) = Relay::open(&store, options.cache_bytes)?;
         let (policy, policy_error) = match options.policy {
@@ -164,6 +165,11 @@ impl Memory {
             opening.notices.push(format!("the keyword index: {why}; it was built again"));
         }
         let left = forget::resume(inner.for_forget())?;
+        match room {
+            // What opening did not use is kept again.
+            Some(room) => drop(room),
+            None => inner.store.keep_slack(),
+        }
         if left > 0 {
             let deletions = if left == 1 { "deletion is" } else { "deletions are" };
             opening.notices.push(format!(
@@ -477,6 +483,7 @@ impl Memory {
             "embedded": in_use.filter(|_| readable > 0).map(|_| json!({ "records": embedded, "of": readable })),
             "policy_version": self.inner.policy_version,
             "encrypted": self.inner.store.cipher().is_some(),
+            "slack": { "bytes": self.inner.store.slack(), "of": SLACK_BYTES },
         }))
     }
 

@@ -187,10 +187,20 @@ impl Relay {
         let Some(mut writer) = patiently(patience, || Writer::open(&self.home))? else {
             return Ok(Drained::Busy);
         };
-        let upto = self.apply(store, self.home.folder(), &mut writer, progress)?;
-        drop(writer);
+        let written = self.apply(store, self.home.folder(), &mut writer, progress);
+        let upto = self.close(writer, written)?;
         self.refresh()?;
         Ok(Drained::Upto(upto))
+    }
+
+    /// Closes the writer, and takes away the files that it has begun where writing has failed: on a full disk they would
+    /// lie in the room that is kept for the next try.
+    fn close<T>(&self, writer: Writer, written: Result<T>) -> Result<T> {
+        drop(writer);
+        if written.is_err() {
+            let _ = Writer::open(&self.home);
+        }
+        written
     }
 
     /// Builds the keyword index anew from the store, beside the one in use, which serves until the new one is
@@ -302,10 +312,10 @@ impl Relay {
         if !self.clear_beside()? {
             return Ok(Purged::Busy);
         }
-        self.apply(store, self.home.folder(), &mut writer, &mut |_, _| {})?;
-        let generation = writer.purge()?;
+        let written =
+            self.apply(store, self.home.folder(), &mut writer, &mut |_, _| {}).and_then(|_| writer.purge());
         make_private(self.home.folder())?;
-        drop(writer);
+        let generation = self.close(writer, written)?;
         if is_broken(Step::Readers) {
             return Ok(Purged::Clean);
         }

@@ -15,6 +15,7 @@ use super::drafts::{UnfinishedBackup, UnfinishedStore, must_be_free};
 use super::ledger::{LEDGER_FILE, Ledger};
 use super::replay::REPLAYED;
 use super::secret::{KEY_FILE, Secret};
+use super::slack::SLACK_FILE;
 use super::writing::Writing;
 use super::{DATABASE_FILE, Store, check, connection, events, lock, sync_folder};
 use crate::change::Seq;
@@ -76,6 +77,8 @@ pub struct RestoreFrom {
     pub key: Option<PathBuf>,
     /// What the backup is encrypted with; of no account if it is not.
     pub cipher: Option<CipherKey>,
+    /// What the ledger is encrypted with; none: with one of the other two keys. Of no account if it is not encrypted.
+    pub ledger_cipher: Option<CipherKey>,
     /// What the new store is encrypted with, whatever the backup was; none: it is not.
     pub new_cipher: Option<CipherKey>,
 }
@@ -208,11 +211,13 @@ impl Writing<'_> {
 /// `Invalid` when the folder holds anything, or a key or ledger is of another store; `Corrupt`, with the file, when the
 /// backup is not whole or not as it was written; otherwise as [`Store::open`]. Nothing is left in the folder.
 pub fn restore(backup: &Path, folder: &Path, from: &RestoreFrom, now: Timestamp) -> Result<Restored> {
-    cipher::must_be_usable(from.cipher.as_ref().or(from.new_cipher.as_ref()))?;
+    for cipher in [&from.cipher, &from.ledger_cipher, &from.new_cipher] {
+        cipher::must_be_usable(cipher.as_ref())?;
+    }
     let manifest = read_manifest(backup)?;
     must_be_free(folder)?;
     let key = key_of(&manifest, from)?;
-    let files: Vec<&str> = files_of_backups().chain([KEY_FILE, "derived", "traces.db"]).collect();
+    let files: Vec<&str> = files_of_backups().chain([KEY_FILE, SLACK_FILE, "derived", "traces.db"]).collect();
     let unfinished = UnfinishedStore::begin(folder, &files)?;
     let restored = restore_into(backup, &unfinished.draft, manifest, from, key, now)?;
     unfinished.finish()?;
@@ -274,7 +279,10 @@ fn add_ledger(draft: &Path, newest: &Path, from: &RestoreFrom) -> Result<u64> {
     }
     // Of the store that was backed up, or of one that was made of it since, with another cipher key.
     let is_plain = connection::is_plain(&path);
-    let ciphers = [&from.cipher, &from.new_cipher];
+    let ciphers = match &from.ledger_cipher {
+        Some(_) => vec![&from.ledger_cipher],
+        None => vec![&from.cipher, &from.new_cipher],
+    };
     let tried = ciphers.into_iter().filter(|cipher| cipher.is_some() != is_plain).map(Option::as_ref);
     let opened = tried.map(|cipher| Ledger::at(&path, cipher)).reduce(Result::or);
     let other = opened.unwrap_or_else(|| Ledger::at(&path, None))?;

@@ -32,6 +32,7 @@ mod salvage;
 mod schema;
 mod seal;
 mod secret;
+mod slack;
 mod snapshot;
 mod traces;
 mod withdraw;
@@ -64,12 +65,14 @@ pub use mend::{LedgerAside, set_damaged_ledger_aside};
 pub use models::{ModelId, ModelRow, Standing};
 pub use queue::Waiting;
 pub use seal::PublicKey;
+pub use slack::{Room, SLACK_BYTES};
 pub use snapshot::{Place, Snapshot};
 pub use traces::{NewTrace, TraceStore, TraceSummary};
 pub use writing::Writing;
 
 use ledger::Ledger;
 use secret::Secret;
+use slack::Slack;
 
 const DATABASE_FILE: &str = "recordari.db";
 /// How many idle reading connections are kept: one per thread of a busy program, about.
@@ -146,6 +149,40 @@ impl Store {
         &self.folder
     }
 
+    /// Gives up the slack of the store in a folder, if the disk is full, for as long as the value lives: opening makes
+    /// small files, and forgetting writes before it erases.
+    pub fn room(folder: &Path) -> Option<Room> {
+        Slack::of(folder).room()
+    }
+
+    /// Runs `work`, and once more with the slack given up when it ends with a full disk. A disk that is seen to be full
+    /// beforehand is not tried without.
+    ///
+    /// # Errors
+    /// What `work` returns.
+    pub fn with_room<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+        let slack = Slack::of(&self.folder);
+        let room = slack.room();
+        match work() {
+            Err(error) if room.is_none() && slack::is_full(&error) => match slack.give_up() {
+                Some(_room) => work(),
+                None => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// How much of the disk the store keeps for opening and forgetting when it is full, in bytes; [`SLACK_BYTES`] where
+    /// there is room for it.
+    pub fn slack(&self) -> u64 {
+        Slack::of(&self.folder).bytes()
+    }
+
+    /// Keeps the slack again, if there is room for it.
+    pub fn keep_slack(&self) {
+        Slack::of(&self.folder).keep();
+    }
+
     /// The key that it is encrypted with, if it is.
     pub fn cipher(&self) -> Option<&CipherKey> {
         self.cipher.as_ref()
@@ -209,15 +246,36 @@ impl Store {
 
     /// Copies what the journal holds into the database and empties it, so that erased bytes are in
     /// neither. False when others read or write for all of `patience` and it could not be emptied.
+    ///
+    /// # Errors
+    /// `Database` when the disk refuses, or has less room than the database would grow by.
     pub fn truncate_journal(&self, patience: Duration) -> Result<bool> {
         if is_broken(Step::Journal) {
             return Ok(true);
         }
         let writer = lock(&self.writer);
+        // To begin it would use up what is kept for a full disk, and the store could not be opened any more.
+        let growth = self.growth(&writer)?;
+        if Slack::of(&self.folder).free().is_some_and(|free| free < growth) {
+            return Err(Error::Database("the disk has no room for what the journal holds".into()));
+        }
         writer.busy_timeout(patience)?;
         let busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
         writer.busy_timeout(connection::BUSY_TIMEOUT)?;
         Ok(busy? == 0)
+    }
+
+    /// By how many bytes the database would grow if the journal were copied into it.
+    fn growth(&self, writer: &Connection) -> Result<u64> {
+        let number = |name: &str| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let page_bytes = match self.cipher {
+            // An encrypted database does not tell.
+            Some(_) => u64::from(PAGE_BYTES),
+            None => number("page_size")? as u64,
+        };
+        let whole = number("page_count")? as u64 * page_bytes;
+        let database = self.folder.join(DATABASE_FILE);
+        Ok(whole.saturating_sub(std::fs::metadata(&database).map_err(Error::io(&database))?.len()))
     }
 
     fn give_back(&self, connection: Connection) {

@@ -77,6 +77,22 @@ fn a_store_is_begun_encrypted_used_moved_to_another_key_and_decrypted() {
         assert_eq!(shown(folder), !is_encrypted);
         assert_eq!(door.run(&["verify", "--store", folder]).code, 0);
     }
+    // A ledger under a third key is named with it.
+    let [newest, fourth] = ["newest", "fourth.key"].map(|name| path(&door, name));
+    let oldest =
+        ["restore", backup.as_str(), "--backup-cipher-key-file", key.as_str(), "--ledger", again.as_str()];
+    let oldest = [&oldest[..], &["--store", &newest, "--new-cipher-key", &fourth]].concat();
+    door.done(&["forget", "--source", "chat-1", "--store", &again]);
+    let strange = door.run(&oldest);
+    assert_eq!(strange.code, 65, "{}", strange.stderr);
+    assert!(strange.stderr.contains("ledger.db") && !fs::exists(&newest).unwrap(), "{}", strange.stderr);
+    fs::remove_file(&fourth).unwrap();
+    let (code, told) = door.json(&[&oldest[..], &["--ledger-cipher-key-file", &third]].concat());
+    assert_eq!(
+        (code, text(&told, "ledger"), told["removed"].as_array().unwrap().len()),
+        (0, "newer", 1),
+        "{told}"
+    );
     // What is not encrypted says so to who gives a key, and so does a key beside what it protects.
     let wrong = door.run(&["list", "--store", &plain, "--cipher-key-file", &key]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
@@ -108,6 +124,24 @@ fn a_build_that_cannot_encrypt_says_so_and_makes_nothing() {
         assert!(said.contains("build recordari with the feature sqlcipher"), "{said}");
         assert!(!fs::exists(format!("{store}/recordari.db")).unwrap() && !fs::exists(&new).unwrap());
     }
+}
+
+#[test]
+fn an_empty_name_of_a_key_file_is_refused_with_the_word_for_no_key() {
+    let door = Door::new();
+    let mut from_variable = door.command(&["list"]);
+    from_variable.env("RECORDARI_CIPHER_KEY_FILE", "");
+    let by_variable = crate::door::Answer::of(from_variable.output().unwrap());
+    for refused in [door.run(&["list", "--cipher-key-file", ""]), by_variable] {
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+        let said = "it must name a file; none stands for no key";
+        assert!(
+            refused.stderr.contains("--cipher-key-file") && refused.stderr.contains(said),
+            "{}",
+            refused.stderr
+        );
+    }
+    assert_eq!(door.run(&["list", "--cipher-key-file", "none"]).code, 0);
 }
 
 #[test]

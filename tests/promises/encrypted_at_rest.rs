@@ -172,6 +172,7 @@ fn a_restore_encrypts_decrypts_and_changes_the_key() {
             ledger: Some(store.clone()),
             key: None,
             cipher: cipher.clone(),
+            ledger_cipher: None,
             new_cipher: next.clone(),
         };
         if cipher.is_some() {
@@ -198,6 +199,42 @@ fn a_restore_encrypts_decrypts_and_changes_the_key() {
         assert_eq!(shown.is_empty(), next.is_some(), "{shown:?}");
         (store, cipher) = (new, next);
     }
+}
+
+#[test]
+fn a_ledger_under_a_key_of_its_own_is_read_with_that() {
+    let (world, mei) = world(Some(key(1)));
+    fill(&world, &mei);
+    let above = tempfile::tempdir().unwrap();
+    let [old, moved, backup, new] = ["old", "moved", "backup", "new"].map(|name| above.path().join(name));
+    let now = at("2026-03-02T10:00:00Z");
+    let restore_of = |from: RestoreFrom, backup: &Path, folder: &Path| restore(backup, folder, &from, now);
+    // The store goes on under another key, and it is there that something is forgotten.
+    world.memory().backup(&old).unwrap();
+    let from = RestoreFrom {
+        ledger: Some(world.path().to_owned()),
+        cipher: Some(key(1)),
+        new_cipher: Some(key(2)),
+        ..RestoreFrom::default()
+    };
+    restore_of(from.clone(), &old, &moved).unwrap();
+    let (memory, _) = Memory::open(options(&world, &moved, Some(key(2)))).unwrap();
+    let lunch = &memory.recall(&mei, &by(Mode::Keyword, "noon eats any more")).unwrap().hits[0].record;
+    let request = recordari::Forget::new(recordari::Selector::Memory(lunch.memory_id.clone()), "asked for");
+    assert_eq!(memory.forget(&mei, &request).unwrap().code(), "forgotten");
+    drop(memory);
+    // The oldest backup becomes a store under a third.
+    world.memory().backup(&backup).unwrap();
+    let from = RestoreFrom { ledger: Some(moved.clone()), new_cipher: Some(key(3)), ..from };
+    for wrong in [None, Some(key(9))] {
+        let from = RestoreFrom { ledger_cipher: wrong, ..from.clone() };
+        let refused = restore_of(from, &backup, &new).unwrap_err().to_string();
+        assert!(refused.contains("ledger.db") && refused.contains("not with this cipher key"), "{refused}");
+        assert!(!new.exists());
+    }
+    let from = RestoreFrom { ledger_cipher: Some(key(2)), ..from };
+    let restored = restore_of(from, &backup, &new).unwrap();
+    assert_eq!(restored.removed, [lunch.memory_id.clone()]);
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod encrypted_at_rest;
 mod explanations_add_up;
 mod filters_first;
 mod forgotten_stays_forgotten;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod gate_cannot_be_bypassed;
 #[cfg(feature = "graph")]
 mod graphs;

@@ -68,7 +68,7 @@ impl Settings {
             Some(text) => Some(ModelSpec::parse(&text)?),
             None => files.iter().find_map(|file| file.model().transpose()).transpose()?,
         };
-        let cipher_file = common.cipher_key_file.clone().filter(|path| !path.as_os_str().is_empty());
+        let cipher_file = common.cipher_key_file.clone();
         let in_file = |file: &Config| match file.text("cipher_key_file").as_deref() {
             Some(NO_KEY) => Some(PathBuf::from(NO_KEY)),
             _ => file.path("cipher_key_file"),

@@ -40,6 +40,13 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
     })?;
     bar.finish_and_clear();
     done.extend(mended.done);
+    let slack = session.memory.stats(&session.principal)?["slack"].clone();
+    if slack["bytes"] != slack["of"] {
+        out.notice(format!(
+            "{} of {} bytes are kept for forgetting on a full disk; the rest is when the disk has room",
+            slack["bytes"], slack["of"]
+        ));
+    }
     let outcome = match (done.is_empty(), mended.after.is_empty()) {
         (_, false) => "unsound",
         (true, true) => "sound",

@@ -80,7 +80,8 @@ pub struct Common {
         global = true,
         value_name = "FILE",
         env = "RECORDARI_CIPHER_KEY_FILE",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = values::key_file()
     )]
     pub cipher_key_file: Option<PathBuf>,
     /// The tenant who asks [default: local]

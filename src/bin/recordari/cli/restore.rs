@@ -31,6 +31,9 @@ pub struct Arguments {
     /// The file with the key that the backup is encrypted with [default: the one of --cipher-key-file]
     #[arg(long, value_name = "FILE")]
     backup_cipher_key_file: Option<PathBuf>,
+    /// The file with the key that the ledger is encrypted with [default: that of the backup, or of the new store]
+    #[arg(long, value_name = "FILE", requires = "ledger")]
+    ledger_cipher_key_file: Option<PathBuf>,
     /// Encrypt the new store with a new key, which is written to this file
     #[arg(long, value_name = "FILE", conflicts_with = "cipher_key_file")]
     new_cipher_key: Option<PathBuf>,
@@ -45,6 +48,8 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     let store = settings.store;
     let of_backup = arguments.backup_cipher_key_file.map(|file| cipher_of(&file, &arguments.folder));
     let cipher = of_backup.transpose()?.or_else(|| known.clone());
+    let of_ledger = arguments.ledger_cipher_key_file.zip(arguments.ledger.as_ref());
+    let ledger_cipher = of_ledger.map(|(file, ledger)| cipher_of(&file, ledger)).transpose()?;
     let new = arguments.new_cipher_key.as_deref();
     let new_cipher = match new {
         _ if arguments.decrypt => None,
@@ -65,7 +70,8 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         key.write(file)?;
     }
     let is_encrypted = new_cipher.is_some();
-    let from = RestoreFrom { ledger: arguments.ledger, key: arguments.key, cipher, new_cipher };
+    let from =
+        RestoreFrom { ledger: arguments.ledger, key: arguments.key, cipher, ledger_cipher, new_cipher };
     let restored = recordari::restore(&arguments.folder, &store, &from, SystemClock.now())?;
     let file = new.or(common.cipher_key_file.as_deref()).filter(|_| is_encrypted);
     let common =

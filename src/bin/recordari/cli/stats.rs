@@ -24,6 +24,7 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         return Ok(0);
     }
     let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let mega = |value: &Value| number(value) as f64 / 1e6;
     let encrypted = if stats["encrypted"] == true { ", encrypted" } else { "" };
     out.line(format!("store               {folder}{encrypted}"))?;
     for place in stats["namespaces"].as_array().into_iter().flatten() {
@@ -51,6 +52,13 @@ pub fn run(common: &Common, _: Arguments, out: &mut Out) -> Result<u8, Failure> 
         }
         None => out.line("vectors             none yet")?,
     }
+    let kept = format!("{:.1} of {:.1} MB", mega(&stats["slack"]["bytes"]), mega(&stats["slack"]["of"]));
+    let missing = if stats["slack"]["bytes"] == stats["slack"]["of"] {
+        ""
+    } else {
+        ", the rest when the disk has room"
+    };
+    out.line(format!("kept for forgetting {kept}{missing}"))?;
     out.line(format!("policy              {}", stats["policy_version"].as_str().unwrap_or_default()))?;
     Ok(0)
 }

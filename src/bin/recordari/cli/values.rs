@@ -2,12 +2,14 @@
 //! come from standard input.
 
 use std::io::Read;
+use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use recordari::json::meta_value_from_json;
 use recordari::{Error, MetaValue, Result, Timestamp};
 
 use super::Failure;
+use crate::settings::NO_KEY;
 
 /// The most that is read from standard input as one text: more than any content may have.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
@@ -24,6 +26,14 @@ where
 /// Reads a time with an offset.
 pub fn time(text: &str) -> std::result::Result<Timestamp, String> {
     Timestamp::parse("it", text).map_err(|error| error.to_string())
+}
+
+/// A parser for the file of a cipher key. An empty name, as of a variable that is not set, must not pass for "no key".
+pub fn key_file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|name| match name.is_empty() {
+        true => Err(format!("it must name a file; {NO_KEY} stands for no key")),
+        false => Ok(PathBuf::from(name)),
+    })
 }
 
 /// Reads `SUBJECT=VALUE`.
