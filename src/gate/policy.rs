@@ -50,6 +50,7 @@ pub struct RecallPolicy {
     pub candidates: usize,
     pub graph_from: usize,
     pub graph_breadth: usize,
+    pub centring: f64,
     pub near_duplicate: f64,
     pub kind_share: f64,
     pub weights: Weights,
@@ -68,11 +69,18 @@ pub struct Weights {
     pub recency: f64,
     pub confidence: f64,
     pub importance: f64,
+    pub neighbours: f64,
+    pub session: f64,
+    pub speaker: f64,
+    pub statement: f64,
+    pub role: f64,
+    pub date: f64,
+    pub rule: f64,
 }
 
 impl Weights {
     /// Each with the name of its part of the score.
-    pub fn named_mut(&mut self) -> [(&'static str, &mut f64); 7] {
+    pub fn named_mut(&mut self) -> [(&'static str, &mut f64); 14] {
         [
             ("semantic", &mut self.semantic),
             ("keyword", &mut self.keyword),
@@ -81,6 +89,13 @@ impl Weights {
             ("recency", &mut self.recency),
             ("confidence", &mut self.confidence),
             ("importance", &mut self.importance),
+            ("neighbours", &mut self.neighbours),
+            ("session", &mut self.session),
+            ("speaker", &mut self.speaker),
+            ("statement", &mut self.statement),
+            ("role", &mut self.role),
+            ("date", &mut self.date),
+            ("rule", &mut self.rule),
         ]
     }
 }
@@ -149,16 +164,8 @@ impl Policy {
 
     fn check(&self) -> Result<()> {
         let recall = &self.recall;
-        let weights = &recall.weights;
-        let all = [
-            weights.semantic,
-            weights.keyword,
-            weights.subject,
-            weights.authority,
-            weights.recency,
-            weights.confidence,
-            weights.importance,
-        ];
+        let mut weights = recall.weights;
+        let all = weights.named_mut().map(|(_, weight)| *weight);
         let days = &recall.half_life_days;
         let rules = [
             ("gates.minimum_confidence must lie between 0 and 1", fraction(self.gates.minimum_confidence)),
@@ -185,6 +192,7 @@ impl Policy {
                 "recall.graph_breadth must lie between 16 and 10000",
                 (16..=10_000).contains(&recall.graph_breadth),
             ),
+            ("recall.centring must lie between 0 and 1", fraction(recall.centring)),
             ("recall.near_duplicate must lie between 0 and 1", fraction(recall.near_duplicate)),
             ("recall.kind_share must lie between 0 and 1", fraction(recall.kind_share)),
             ("recall.weights must each lie between 0 and 1", all.iter().all(|weight| fraction(*weight))),

@@ -13,10 +13,14 @@ pub mod keyword;
 mod partition;
 mod sieve;
 pub mod sketch;
+mod spread;
+mod turns;
 pub mod words;
 
 pub use block::{Beside, Neighbours, VectorBlock};
 pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subject_words};
 pub use sieve::Sieve;
 pub use sketch::{Among, Sketch};
+pub use spread::Spread;
+pub use turns::{Role, Sessions, Speakers, Turn, naming};
 pub use words::Words;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use super::block::{Beside, Neighbours, RowKey, Stale, VectorBlock};
 use super::bm25::Collection;
 use super::sieve::Sieve;
+use super::spread::{self, Spread};
+use super::turns::{Sessions, Speakers, Turn};
 use super::words::{Postings, Words, key};
 use crate::change::{Columns, DocId, NamespaceId, Seq};
-use crate::text::canonical;
+use crate::text::{ASKS, ORDERS, canonical};
 use crate::trust::Sensitivity;
 
 /// From this share of slots on that hold nothing any more, a partition is better loaded anew.
@@ -26,6 +28,8 @@ pub struct Entry {
     pub columns: Columns,
     /// See [`subject_hash`].
     pub subject: u64,
+    /// Where it stands in a conversation.
+    pub turn: Turn,
     /// Whether it is in force. A slot is never moved, so what went out of force keeps its own.
     pub in_force: bool,
 }
@@ -41,6 +45,8 @@ pub struct Added {
     pub vectors: Vec<u8>,
     /// What has to call it up, if not every query may.
     pub trigger: Option<String>,
+    /// Who says it.
+    pub speaker: Option<String>,
 }
 
 /// One namespace, or several as one, at one moment. Cloning is cheap: the parts are shared until one
@@ -66,16 +72,22 @@ pub struct Partition {
     triggers: Arc<BTreeMap<u32, String>>,
     /// Whether any record has, or had, a subject.
     subjects: bool,
+    sessions: Arc<Sessions>,
+    speakers: Arc<Speakers>,
+    /// How the vectors lie, once that was asked.
+    spread: Arc<spread::Last>,
 }
 
 impl Partition {
-    /// A partition at that moment; entries in the order of documents, words and vectors by their slots.
+    /// A partition at that moment; entries in the order of documents, words and vectors by their slots. `speakers` tells the
+    /// names.
     pub fn new(
         at: Seq,
         members: Vec<NamespaceId>,
-        entries: Vec<Entry>,
+        mut entries: Vec<Entry>,
         mut words: Words,
         triggers: BTreeMap<u32, String>,
+        speakers: Speakers,
     ) -> Partition {
         debug_assert!(entries.is_sorted_by_key(|entry| entry.columns.doc));
         let mut totals = [Collection::default(); Sensitivity::ALL.len()];
@@ -85,6 +97,18 @@ impl Partition {
             totals[entry.columns.sensitivity as usize].add(entry.columns.terms);
         }
         words.count(|slot| sieve.sensitivity(slot as usize));
+        for (slot, count) in words.postings(key(ASKS.as_bytes())).iter() {
+            entries[slot as usize].turn.asks = count.min(u16::from(u8::MAX)) as u8;
+        }
+        for (slot, _) in words.postings(key(ORDERS.as_bytes())).iter() {
+            entries[slot as usize].turn.orders = true;
+        }
+        let mut sessions = Sessions::default();
+        for slot in 0..entries.len() {
+            sessions.add(entries[slot].turn.session, slot as u32, |other| {
+                is_before(&entries, other, slot as u32)
+            });
+        }
         Partition {
             subjects: entries.iter().any(|entry| entry.subject != 0),
             at,
@@ -99,7 +123,31 @@ impl Partition {
             graph: None,
             lacking: 0,
             triggers: Arc::new(triggers),
+            sessions: Arc::new(sessions),
+            speakers: Arc::new(speakers),
+            spread: Arc::default(),
         }
+    }
+
+    /// Who speaks in it.
+    pub fn speakers(&self) -> &Speakers {
+        &self.speakers
+    }
+
+    /// Whether any record stands in a session.
+    pub fn has_sessions(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
+    /// The nearest slots before and after one in its session, of those that are allowed.
+    pub fn beside(&self, slot: usize, allowed: &[bool]) -> (Option<u32>, Option<u32>) {
+        let (session, slot) = (self.entries[slot].turn.session, slot as u32);
+        self.sessions.beside(session, |other| is_before(&self.entries, other, slot), slot, allowed)
+    }
+
+    /// How the vectors lie of what is allowed; none without any.
+    pub fn spread(&self, allowed: &Arc<Vec<bool>>) -> Option<Arc<Spread>> {
+        self.spread.spread(self.vectors.as_ref()?, allowed)
     }
 
     /// The last write that it has followed.
@@ -182,6 +230,7 @@ impl Partition {
         let in_force = self.entries.iter().enumerate().filter(|(_, entry)| entry.in_force);
         self.lacking = in_force.filter(|(slot, _)| !vectors.has(*slot)).count();
         self.vectors = Some(Arc::new(vectors));
+        self.spread = Arc::default();
         self.graph = None;
     }
 
@@ -251,6 +300,15 @@ impl Partition {
             return true;
         }
         self.dead = dead;
+        self.spread = Arc::default();
+        if gone.iter().any(|slot| self.entries[*slot].turn.session != 0) {
+            let sessions = Arc::make_mut(&mut self.sessions);
+            gone.iter().for_each(|slot| sessions.remove(self.entries[*slot].turn.session, *slot as u32));
+        }
+        if gone.iter().any(|slot| self.entries[*slot].turn.speaker != 0) {
+            let speakers = Arc::make_mut(&mut self.speakers);
+            gone.iter().for_each(|slot| speakers.remove(self.entries[*slot].turn.speaker));
+        }
         let entries = Arc::make_mut(&mut self.entries);
         if gone.iter().any(|slot| self.triggers.contains_key(&(*slot as u32))) {
             let triggers = Arc::make_mut(&mut self.triggers);
@@ -271,7 +329,18 @@ impl Partition {
         }
         for one in added {
             let slot = entries.len() as u32;
-            entries.push(one.entry);
+            let mut entry = one.entry;
+            let count = |term: &str| one.words.iter().find(|(word, _)| *word == key(term.as_bytes()));
+            entry.turn.asks = count(ASKS).map_or(0, |(_, count)| (*count).min(u16::from(u8::MAX)) as u8);
+            entry.turn.orders = count(ORDERS).is_some();
+            entries.push(entry);
+            if entry.turn.session != 0 {
+                let sessions = Arc::make_mut(&mut self.sessions);
+                sessions.add(entry.turn.session, slot, |other| is_before(entries, other, slot));
+            }
+            if let Some(name) = &one.speaker {
+                Arc::make_mut(&mut self.speakers).add(name);
+            }
             Arc::make_mut(&mut self.sieve).push(&one.entry.columns);
             self.subjects |= one.entry.subject != 0;
             self.totals[one.entry.columns.sensitivity as usize].add(one.entry.columns.terms);
@@ -294,8 +363,19 @@ impl Partition {
     pub fn bytes(&self) -> usize {
         let vectors = self.vectors.as_ref().map_or(0, |block| block.bytes());
         let graph = self.graph.as_ref().map_or(0, |beside| beside.bytes());
-        self.entries.len() * size_of::<Entry>() + self.sieve.bytes() + self.words.bytes() + vectors + graph
+        self.entries.len() * size_of::<Entry>()
+            + self.sieve.bytes()
+            + self.words.bytes()
+            + self.sessions.bytes()
+            + vectors
+            + graph
     }
+}
+
+/// Whether a slot comes before another in their session: by position, and of one position what was written first.
+fn is_before(entries: &[Entry], one: u32, other: u32) -> bool {
+    let place = |slot: u32| (entries[slot as usize].turn.position, slot);
+    place(one) < place(other)
 }
 
 /// A hash of the words of a subject, so that `preferred_language`, `Preferred-Language` and the words
@@ -340,12 +420,12 @@ mod tests {
             importance: 0.5,
             terms: 3,
         };
-        Entry { columns, subject: 0, in_force: true }
+        Entry { columns, subject: 0, turn: Turn::default(), in_force: true }
     }
 
     fn added(doc: u64) -> Added {
         let (words, vectors) = (vec![(key(b"tea"), 1)], packed(doc as f32));
-        Added { entry: entry(doc), words, vectors, trigger: Some("tea time".to_owned()) }
+        Added { entry: entry(doc), words, vectors, trigger: Some("tea time".to_owned()), speaker: None }
     }
 
     fn packed(number: f32) -> Vec<u8> {
@@ -362,6 +442,7 @@ mod tests {
             (1..10).map(entry).collect(),
             words,
             [(1, "gone".to_owned())].into(),
+            Speakers::default(),
         );
         let mut block = VectorBlock::new(1, 2, false);
         (0..9u32).for_each(|slot| block.push(slot, &packed(slot as f32 + 1.0)));
@@ -400,7 +481,14 @@ mod tests {
         let words =
             Words::new((0..2000).map(|slot| (key(b"all"), slot, 1)).chain([(key(b"few"), 3, 1)]).collect());
         let entries = (1..=2000).map(classed).collect();
-        let mut partition = Partition::new(Seq(1), vec![NamespaceId(1)], entries, words, BTreeMap::new());
+        let mut partition = Partition::new(
+            Seq(1),
+            vec![NamespaceId(1)],
+            entries,
+            words,
+            BTreeMap::new(),
+            Speakers::default(),
+        );
         let mut changes: Vec<(Vec<u64>, Vec<u64>)> = vec![(vec![], vec![])];
         changes.push((vec![4, 9, 2000], vec![2001, 2002]));
         changes.push(((100..400).collect(), (2003..2050).collect()));
@@ -411,6 +499,7 @@ mod tests {
                 words: vec![(key(b"all"), 1), (key(b"late"), 1)],
                 vectors: Vec::new(),
                 trigger: None,
+                speaker: None,
             };
             let added: Vec<Added> = new.into_iter().map(added).collect();
             assert!(partition.advance(Seq(seq), &gone.into_iter().map(DocId).collect(), &added));

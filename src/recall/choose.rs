@@ -103,7 +103,7 @@ pub(super) fn choose(
     for (one, reason) in waiting {
         leave(one.scored.doc, reason)?;
     }
-    Ok(Chosen { hits: arrange(sources, ground, picked, query), left_out })
+    Ok(Chosen { hits: arrange(&ranking, picked, query), left_out })
 }
 
 /// Reads one record, or says why it is no answer.
@@ -224,7 +224,7 @@ fn first_vector<'o>(ground: &Ground, one: &'o Resolved) -> Option<&'o [f32]> {
 
 /// Puts records about one subject together, the one that prevails first, and what the caller's own
 /// observation contradicts last.
-fn arrange(sources: Sources<'_>, ground: &Ground, picked: Vec<Resolved>, query: &Query) -> Vec<Hit> {
+fn arrange(ranking: &Ranking<'_>, picked: Vec<Resolved>, query: &Query) -> Vec<Hit> {
     let subject = |one: &Resolved| one.record.subject.as_deref().map(subject_hash);
     let mut order: Vec<Resolved> = Vec::with_capacity(picked.len());
     let mut groups: HashMap<u64, Group> = HashMap::new();
@@ -260,7 +260,7 @@ fn arrange(sources: Sources<'_>, ground: &Ground, picked: Vec<Resolved>, query: 
         let refresh_required = contradicted(&one.record, query);
         Hit {
             score: one.scored.score,
-            parts: super::score::parts_of(sources, ground, &one.scored),
+            parts: ranking.parts_of(&one.scored),
             group,
             refresh_required,
             shown: Shown::Full,

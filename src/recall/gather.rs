@@ -11,7 +11,7 @@ use crate::index::block::{Asked, Seen, Walk, Worth};
 use crate::index::bm25::{self, Collection, Lengths};
 use crate::index::words::{self, Postings};
 use crate::index::{Entry, Partition, hash_of_words, subject_words};
-use crate::simd::{Level, shares_at};
+use crate::simd::share;
 
 /// The most words of a query that are looked up; more are cut off.
 const TERMS_MAX: usize = 256;
@@ -24,8 +24,10 @@ const SUBJECT_WORDS_MAX: usize = 5;
 pub(super) struct Found {
     /// Whether the query's words were looked for.
     pub by_words: bool,
-    /// How relevant the query's words make the record: in [0, 1), see [`bm25::middle`].
+    /// What the query's words say of the record, as a share of what they say of the best one.
     pub keyword: Vec<Vec<f32>>,
+    /// What they say of the best one, and the middle of the scale of relevance; see [`bm25::middle`].
+    pub said: (f32, f32),
     /// The best cosine of the record's vectors, as near as its region says; [`NONE`] without one.
     pub cosine: Vec<Vec<f32>>,
     /// How far the cosines of a region may be off; 0: not at all.
@@ -37,12 +39,18 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// How relevant the query's words make a record of which they say that share of the most: in [0, 1).
+    pub(super) fn relevance_of_words(&self, keyword: f32) -> f64 {
+        let (most, middle) = self.said;
+        f64::from(share(keyword * most, middle))
+    }
+
     /// Whether any search has found that document.
     pub(super) fn matches(&self, ground: &Ground, doc: crate::change::DocId) -> bool {
         let here = |(region, slot): (usize, usize)| {
             self.keyword[region][slot] > 0.0
                 || self.subject[region][slot]
-                || self.cosine[region][slot] > ground.asked.calibration.unrelated
+                || self.cosine[region][slot] > ground.asked.scale.unrelated
         };
         let slot = |(number, region): (usize, &Region)| Some((number, region.partition.slot(doc)?));
         ground.regions.iter().enumerate().filter_map(slot).any(here)
@@ -54,9 +62,9 @@ pub(super) fn gather(ground: &Ground, query: &Query, terms: &[String], policy: &
     let by_words = query.mode != Mode::Vector || ground.asked.vector.is_none();
     let terms = if by_words { terms } else { &[] };
     let terms = &terms[..terms.len().min(TERMS_MAX)];
-    let (keyword, subject) = (keyword(ground, terms), subjects(ground, query));
-    let mut found =
-        Found { by_words, keyword, subject, cosine: Vec::new(), slack: Vec::new(), looked: Vec::new() };
+    let ((keyword, said), subject) = (keyword(ground, terms), subjects(ground, query));
+    let (cosine, slack) = (Vec::new(), Vec::new());
+    let mut found = Found { by_words, keyword, said, subject, cosine, slack, looked: Vec::new() };
     // After the words: what they are worth decides with which vectors are looked at.
     for (number, region) in ground.regions.iter().enumerate() {
         let (words, named) = (&found.keyword[number], &found.subject[number]);
@@ -100,7 +108,7 @@ fn nearest(
         return Seen::nothing(region.partition.entries().len());
     };
     let (allowed, allowed_count) = (&region.allowed, region.allowed_count);
-    let (calibration, weights) = (ground.asked.calibration, &policy.weights);
+    let (calibration, weights) = (ground.asked.scale, &policy.weights);
     // What a part contributes, in cosines: the scale on which that of the meaning is measured.
     let in_cosines = |weight: f64| {
         (weight / weights.semantic.max(f64::EPSILON)) as f32 * (calibration.related - calibration.unrelated)
@@ -115,9 +123,9 @@ fn nearest(
     block.search(&Asked { query, allowed, allowed_count, wanted, words, named, worth, graph, exact })
 }
 
-/// BM25 on a scale from 0 to 1. Counts are over everything in force that the caller may read, whatever the
+/// BM25 as a share of the best; and what that one has, with the middle of the scale of relevance. Counts are over everything in force that the caller may read, whatever the
 /// query's own filters and the clock leave of it.
-fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
+fn keyword(ground: &Ground, terms: &[String]) -> (Vec<Vec<f32>>, (f32, f32)) {
     let mut scores: Vec<Vec<f32>> =
         ground.regions.iter().map(|region| vec![0.0; region.partition.entries().len()]).collect();
     let partitions = ground.regions.iter().map(|region| region.partition.collection(ground.clearance));
@@ -136,11 +144,17 @@ fn keyword(ground: &Ground, terms: &[String]) -> Vec<Vec<f32>> {
             add(&region.partition, &region.partition.words().postings(key), weight, lengths, scores);
         }
     }
-    let middle = bm25::middle(possible);
+    let mut most = 0f32;
     for (region, scores) in ground.regions.iter().zip(&mut scores) {
-        shares_at(Level::detect(), &region.allowed, middle, scores);
+        for (score, allowed) in scores.iter_mut().zip(region.allowed.iter()) {
+            *score = if *allowed { *score } else { 0.0 };
+            most = most.max(*score);
+        }
     }
-    scores
+    if most > 0.0 {
+        scores.iter_mut().flatten().for_each(|score| *score /= most);
+    }
+    (scores, (most, bm25::middle(possible)))
 }
 
 /// Adds what a word says to the score of each slot that holds it.

@@ -6,7 +6,9 @@
 
 mod answer;
 mod choose;
+mod context;
 mod gather;
+mod hints;
 mod memo;
 mod plan;
 mod project;
@@ -79,7 +81,7 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     }
     let found = gather::gather(&ground, query, &terms, &sources.policy.recall);
     let gathered = Instant::now();
-    let ranking = score::rank(sources, &ground, &found);
+    let ranking = score::rank(sources, &ground, &found, query);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;
     let (projection, hits, over_budget) = project::project(sources, chosen.hits, query);
     let plan = ground.into_plan(query, found.looked);

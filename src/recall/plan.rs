@@ -18,7 +18,14 @@ use crate::trust::Sensitivity;
 
 /// The query as the model sees it, and the model's row in the store.
 pub(super) struct Asked {
+    /// What is compared with the vectors: the query, moved away from where all of them lie.
     pub vector: Option<Vec<f32>>,
+    /// The query as the model has it; empty without one.
+    pub plain: Vec<f32>,
+    /// From which product on a vector is near, and where it is as near as counts: two standard deviations below the mean of
+    /// all, and five above.
+    pub scale: Calibration,
+    /// What the plain cosines of the model say.
     pub calibration: Calibration,
     pub degraded: Option<Reason>,
 }
@@ -46,8 +53,8 @@ pub(super) struct Ground {
 
 /// Embeds the query, outside of any transaction: it takes longer than all the rest.
 pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Asked {
-    let none =
-        Asked { vector: None, calibration: Calibration { unrelated: 0.0, related: 1.0 }, degraded: None };
+    let whole = Calibration { unrelated: 0.0, related: 1.0 };
+    let none = Asked { vector: None, plain: Vec::new(), scale: whole, calibration: whole, degraded: None };
     if query.mode == Mode::Keyword {
         return none;
     }
@@ -56,7 +63,13 @@ pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Asked {
     };
     let model = embedder.model();
     match embedder.embed_query(&query.text) {
-        Ok(vector) => Asked { vector: Some(vector), calibration: model.calibration, degraded: None },
+        Ok(vector) => Asked {
+            plain: vector.clone(),
+            vector: Some(vector),
+            scale: model.calibration,
+            calibration: model.calibration,
+            degraded: None,
+        },
         Err(_) => Asked { degraded: Some(Reason::EmbedderUnavailable), ..none },
     }
 }
@@ -118,7 +131,53 @@ pub(super) fn plan<'s>(
     }
     let policy_version = sources.policy_version.to_owned();
     let clearance = principal.clearance;
+    let asked = standardised(asked, &regions, sources.policy.recall.centring);
     Ok((snapshot, Ground { regions, asked, model, clearance, kept_out, policy_version, degraded }))
+}
+
+/// How many standard deviations above the mean a vector is as near as counts, and below it as far.
+pub(super) const ABOVE: f32 = 5.0;
+pub(super) const BELOW: f32 = 2.0;
+/// So many vectors know as much of how they lie as the model's own figures do.
+const KNOWN_BY: f32 = 20.0;
+/// The least that the scale spans.
+const SPAN_MIN: f32 = 1e-3;
+
+/// Puts the query on the scale of what may be considered: how near a vector is says little, how much nearer than others says
+/// more. Where there are few others, the model's own figures decide.
+fn standardised(asked: Asked, regions: &[Region], centring: f64) -> Asked {
+    let spreads: Vec<_> = regions
+        .iter()
+        .filter_map(|region| Some((region, region.partition.spread(&region.allowed)?)))
+        .collect();
+    let rows: f32 = spreads.iter().map(|(_, spread)| spread.rows as f32).sum();
+    let Some(plain) = asked.vector.as_ref().filter(|_| rows > 0.0) else { return asked };
+    let known = rows / (rows + KNOWN_BY);
+    let mut mean = vec![0f32; plain.len()];
+    for (_, spread) in &spreads {
+        let share = spread.rows as f32 / rows;
+        mean.iter_mut().zip(&spread.mean).for_each(|(sum, number)| *sum += share * number);
+    }
+    let away = centring as f32 * known;
+    let vector: Vec<f32> = plain.iter().zip(&mean).map(|(number, mean)| number - away * mean).collect();
+    let (mut sum, mut squares) = (0f64, 0f64);
+    for (region, spread) in &spreads {
+        let Some(block) = region.partition.vectors() else { continue };
+        // Each of a sample stands for as many of its region.
+        let each = f64::from(spread.rows as f32 / rows) / spread.sample.len() as f64;
+        for product in block.rows_roughly(&vector, &spread.sample) {
+            sum += each * f64::from(product);
+            squares += each * f64::from(product).powi(2);
+        }
+    }
+    let deviation = (squares - sum.powi(2)).max(0.0).sqrt() as f32;
+    let shift = away * crate::simd::dot_f32(&mean, &mean);
+    let Calibration { unrelated, related } = asked.calibration;
+    // The model tells where nearness begins and ends to count; that is as much as lies above a mean.
+    let unit = (known * deviation + (1.0 - known) * (related - unrelated) / ABOVE).max(SPAN_MIN / ABOVE);
+    let middle = known * sum as f32 + (1.0 - known) * (unrelated - shift);
+    let scale = Calibration { unrelated: middle - BELOW * unit, related: middle + ABOVE * unit };
+    Asked { vector: Some(vector), scale, ..asked }
 }
 
 /// The model whose vectors are compared with the query's, if the store has any of it.

@@ -2,15 +2,17 @@
 //! A pure function of the match, the record's columns, the policy and the clock.
 //!
 //! Every part has a value in [0, 1], a weight from the policy, and a contribution: their product,
-//! rounded to a multiple of 2^-20. Sums of such multiples are exact in binary floating point, in any
+//! rounded down to a multiple of 2^-20. Sums of such multiples are exact in binary floating point, in any
 //! order, so a score is the sum of its contributions to the last bit.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::context::{Aside, Context};
 use super::gather::Found;
-use super::plan::Ground;
-use super::{Part, Sources};
+use super::hints::Hints;
+use super::plan::{ABOVE, BELOW, Ground};
+use super::{Part, Query, Sources};
 use crate::change::{Columns, DocId};
 use crate::error::Result;
 use crate::gate::policy::RecallPolicy;
@@ -43,13 +45,19 @@ pub(super) struct Scored {
 }
 
 /// Scores every allowed record that any search found. Ties go to the older document, so the order is total.
-pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Found) -> Ranking<'a> {
+pub(super) fn rank<'a>(
+    sources: Sources<'a>,
+    ground: &'a Ground,
+    found: &'a Found,
+    query: &Query,
+) -> Ranking<'a> {
     let policy = &sources.policy.recall;
+    let strength = Strength::of(policy, found.by_words, ground.asked.vector.is_some());
     let mut candidates: Vec<Candidate> = Vec::with_capacity(2 * policy.candidates);
     let mut least = f64::NEG_INFINITY;
     for region in 0..ground.regions.len() {
         let (cosines, keywords) = (&found.cosine[region], &found.keyword[region]);
-        let (named, mixed) = (&found.subject[region], mixed(ground, found, policy, region));
+        let (named, mixed) = (&found.subject[region], strength.mixed(ground, found, region));
         // There may be very many, so it is told of a run at once which may be among the best. What is not allowed has
         // nothing that counts.
         let mut reaching = [false; RUN];
@@ -63,7 +71,7 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
             }
             for slot in (first..).zip(&*reaching).filter(|(_, reaches)| **reaches).map(|(slot, _)| slot) {
                 let matched = Match::of(ground, found, region, slot);
-                let strength = matched.strength(policy);
+                let strength = matched.strength(&strength);
                 if strength < least || matched.is_nothing() {
                     continue;
                 }
@@ -78,28 +86,79 @@ pub(super) fn rank<'a>(sources: Sources<'a>, ground: &'a Ground, found: &'a Foun
         }
     }
     keep_best(ground, &mut candidates, policy.candidates);
-    let shares = Shares::of(policy, found.by_words, ground.asked.vector.is_some());
-    let mut ranking = Ranking { sources, ground, found, shares, heap: BinaryHeap::new() };
-    let ranked = |Candidate { region, slot, .. }: Candidate| Ranked {
-        is_exact: found.slack[region] == 0.0 || found.cosine[region][slot] == NONE,
-        scored: ranking.scored(region, slot, Match::of(ground, found, region, slot)),
+    let mut places: Vec<(usize, usize)> =
+        candidates.into_iter().map(|Candidate { region, slot, .. }| (region, slot)).collect();
+    let at = query.valid_at.unwrap_or(sources.now);
+    let hints = Hints::of(&query.text, ground, at);
+    let context = Context::of(ground, found, strength, hints, &mut places);
+    let mut ranking = Ranking { sources, ground, strength, heap: BinaryHeap::new() };
+    let ranked = |(nth, (region, slot)): (usize, (usize, usize))| {
+        let aside = context.aside(nth, (region, slot));
+        let is_exact = found.slack[region] == 0.0 || !ranking.has_vector(region, slot);
+        let mut matched = Match { aside, ..Match::of(ground, found, region, slot) };
+        // One that was taken in since it stands beside another may not have been compared before.
+        if found.cosine[region][slot] == NONE && !is_exact {
+            matched.semantic = nearness(ground, context.near(nth) + found.slack[region]);
+        }
+        Ranked { is_exact, scored: ranking.scored(region, slot, matched) }
     };
-    let all: Vec<Ranked> = candidates.into_iter().map(ranked).collect();
+    let all: Vec<Ranked> = places.into_iter().enumerate().map(ranked).collect();
     ranking.heap = all.into();
     ranking
 }
 
-/// How a region's columns add up to a strength: what is rounded may be as near as its slack allows.
-fn mixed(ground: &Ground, found: &Found, policy: &RecallPolicy, region: usize) -> Mixed {
-    let (calibration, weights) = (ground.asked.calibration, &policy.weights);
-    let slack = found.slack[region] + ROUNDING;
-    let width = calibration.related - calibration.unrelated;
-    Mixed {
-        from: calibration.unrelated - slack,
-        upto: calibration.related - slack,
-        near: weights.semantic as f32 / width.max(f32::MIN_POSITIVE),
-        more: weights.keyword as f32,
-        mark: weights.subject as f32,
+/// What words and meaning weigh, among the searches that ran: one alone has the weight of both.
+#[derive(Clone, Copy)]
+pub(super) struct Strength<'p> {
+    policy: &'p RecallPolicy,
+    keyword: f64,
+    semantic: f64,
+}
+
+impl<'p> Strength<'p> {
+    fn of(policy: &'p RecallPolicy, by_words: bool, by_meaning: bool) -> Strength<'p> {
+        let weights = &policy.weights;
+        let (mut keyword, mut semantic) = (weights.keyword, weights.semantic);
+        if by_words != by_meaning {
+            let both = keyword + semantic;
+            (keyword, semantic) = if by_words { (both, 0.0) } else { (0.0, both) };
+        }
+        Strength { policy, keyword, semantic }
+    }
+
+    /// What words and meaning say together, from 0 to 1: by their weights, of the meaning what lies above the mean.
+    pub(super) fn base(&self, ground: &Ground, keyword: f32, near: f32) -> f64 {
+        let above = f64::from(ABOVE / (ABOVE + BELOW));
+        let near = ((nearness(ground, near) - (1.0 - above)) / above).max(0.0);
+        let (keyword, semantic) = (f64::from(keyword) * self.keyword, near * above * self.semantic);
+        let both = self.keyword + above * self.semantic;
+        if both > 0.0 { (keyword + semantic) / both } else { 0.0 }
+    }
+
+    /// How relevant that is on the scales that hold everywhere.
+    pub(super) fn relevance(&self, ground: &Ground, keyword: f64, cosine: f32) -> f64 {
+        let meaning =
+            if cosine == NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) };
+        // The weights are for scales that are wider for the one and narrower for the other; here both count alike.
+        match (self.keyword > 0.0, self.semantic > 0.0) {
+            (true, true) => (keyword + meaning) / 2.0,
+            (true, false) => keyword,
+            _ => meaning,
+        }
+    }
+
+    /// How a region's columns add up to a strength: what is rounded may be as near as its slack allows.
+    fn mixed(&self, ground: &Ground, found: &Found, region: usize) -> Mixed {
+        let scale = ground.asked.scale;
+        let slack = found.slack[region] + ROUNDING;
+        let width = scale.related - scale.unrelated;
+        Mixed {
+            from: scale.unrelated - slack,
+            upto: scale.related - slack,
+            near: self.semantic as f32 / width.max(f32::MIN_POSITIVE),
+            more: self.keyword as f32,
+            mark: self.policy.weights.subject as f32,
+        }
     }
 }
 
@@ -109,8 +168,7 @@ fn mixed(ground: &Ground, found: &Found, policy: &RecallPolicy, region: usize) -
 pub(super) struct Ranking<'a> {
     sources: Sources<'a>,
     ground: &'a Ground,
-    found: &'a Found,
-    shares: Shares,
+    strength: Strength<'a>,
     heap: BinaryHeap<Ranked>,
 }
 
@@ -178,28 +236,36 @@ impl Ranking<'_> {
                 })?,
             }
         }
-        let matched = Match {
-            semantic: relevance(self.ground, cosine),
-            ..Match::of(self.ground, self.found, region, slot)
-        };
+        let matched = Match { semantic: nearness(self.ground, cosine), ..scored.matched };
         let scored = Scored { vector: first, ..self.scored(region, slot, matched) };
         Ok(Ranked { scored, is_exact: true })
     }
 
     fn scored(&self, region: usize, slot: usize, matched: Match) -> Scored {
         let columns = self.columns(region, slot);
-        let policy = &self.sources.policy.recall;
-        let parts = parts(&matched, columns, policy, columns_age(columns, self.sources.now));
+        let parts = parts(&matched, columns, &self.strength, columns_age(columns, self.sources.now));
         let score = parts.iter().map(|part| part.contribution).sum();
         Scored {
             region,
             slot,
             doc: columns.doc,
             score,
-            relevance: matched.relevance(self.shares),
+            relevance: matched.aside.relevance,
             vector: None,
             matched,
         }
+    }
+
+    fn has_vector(&self, region: usize, slot: usize) -> bool {
+        let block = self.ground.regions[region].partition.vectors();
+        self.ground.asked.vector.is_some() && block.is_some_and(|block| block.has(slot))
+    }
+
+    /// The named parts of a document's score.
+    pub(super) fn parts_of(&self, scored: &Scored) -> Vec<Part> {
+        let columns = self.columns(scored.region, scored.slot);
+        let age = columns_age(columns, self.sources.now);
+        parts(&scored.matched, columns, &self.strength, age).to_vec()
     }
 
     fn columns(&self, region: usize, slot: usize) -> &Columns {
@@ -241,6 +307,7 @@ pub(super) struct Match {
     pub keyword: f64,
     pub semantic: f64,
     pub subject: bool,
+    pub aside: Aside,
 }
 
 impl Match {
@@ -248,69 +315,46 @@ impl Match {
         Match {
             keyword: f64::from(found.keyword[region][slot]),
             // At most: what is rounded may be as much as this.
-            semantic: relevance(ground, found.cosine[region][slot] + found.slack[region]),
+            semantic: nearness(ground, found.cosine[region][slot] + found.slack[region]),
             subject: found.subject[region][slot],
+            aside: Aside::default(),
         }
     }
 
     /// What the parts that tell of the match contribute.
-    fn strength(&self, policy: &RecallPolicy) -> f64 {
-        let weights = &policy.weights;
-        self.keyword * weights.keyword
-            + self.semantic * weights.semantic
-            + f64::from(u8::from(self.subject)) * weights.subject
+    fn strength(&self, strength: &Strength<'_>) -> f64 {
+        self.keyword * strength.keyword
+            + self.semantic * strength.semantic
+            + f64::from(u8::from(self.subject)) * strength.policy.weights.subject
     }
 
     fn is_nothing(&self) -> bool {
-        self.keyword <= 0.0 && self.semantic <= 0.0 && !self.subject
-    }
-
-    /// From 0 to 1. A little of both words and meaning says more than a little of one, which anything has.
-    fn relevance(&self, shares: Shares) -> f64 {
-        if self.subject { 1.0 } else { self.keyword * shares.keyword + self.semantic * shares.semantic }
+        self.keyword <= 0.0 && self.semantic <= 0.0 && !self.subject && self.aside.neighbours <= 0.0
     }
 }
 
-/// How words and meaning share in the relevance: by their weights, among the searches that ran.
-#[derive(Clone, Copy)]
-struct Shares {
-    keyword: f64,
-    semantic: f64,
-}
-
-impl Shares {
-    fn of(policy: &RecallPolicy, by_words: bool, by_meaning: bool) -> Shares {
-        let weights = &policy.weights;
-        match (by_words, by_meaning) {
-            (true, true) if weights.keyword + weights.semantic > 0.0 => {
-                let both = weights.keyword + weights.semantic;
-                Shares { keyword: weights.keyword / both, semantic: weights.semantic / both }
-            }
-            _ => Shares { keyword: f64::from(u8::from(by_words)), semantic: f64::from(u8::from(by_meaning)) },
-        }
-    }
-}
-
-fn relevance(ground: &Ground, cosine: f32) -> f64 {
-    if cosine == NONE { 0.0 } else { f64::from(ground.asked.calibration.relevance(cosine)) }
+fn nearness(ground: &Ground, cosine: f32) -> f64 {
+    if cosine == NONE { 0.0 } else { f64::from(ground.asked.scale.relevance(cosine)) }
 }
 
 fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {
     now.days_since(columns.observed_at).max(0.0)
 }
 
-/// The named parts of a document's score.
-pub(super) fn parts_of(sources: Sources<'_>, ground: &Ground, scored: &Scored) -> Vec<Part> {
-    let columns = &ground.regions[scored.region].partition.entries()[scored.slot].columns;
-    parts(&scored.matched, columns, &sources.policy.recall, columns_age(columns, sources.now)).to_vec()
-}
-
-fn parts(matched: &Match, columns: &Columns, policy: &RecallPolicy, age_days: f64) -> [Part; 7] {
+fn parts(matched: &Match, columns: &Columns, strength: &Strength<'_>, age_days: f64) -> [Part; 14] {
+    let (policy, aside) = (strength.policy, &matched.aside);
     let weights = &policy.weights;
     [
-        part("semantic", matched.semantic, weights.semantic),
-        part("keyword", matched.keyword, weights.keyword),
+        part("semantic", matched.semantic, strength.semantic),
+        part("keyword", matched.keyword, strength.keyword),
         part("subject", f64::from(u8::from(matched.subject)), weights.subject),
+        part("neighbours", aside.neighbours, weights.neighbours),
+        part("session", aside.session, weights.session),
+        part("speaker", aside.speaker, weights.speaker),
+        part("statement", aside.statement, weights.statement),
+        part("role", aside.role, weights.role),
+        part("date", aside.date, weights.date),
+        part("rule", aside.rule, weights.rule),
         part("authority", authority(columns.authority), weights.authority),
         part("recency", recency(columns, policy, age_days), weights.recency),
         part("confidence", columns.confidence, weights.confidence),
@@ -319,7 +363,7 @@ fn parts(matched: &Match, columns: &Columns, policy: &RecallPolicy, age_days: f6
 }
 
 fn part(name: &'static str, value: f64, weight: f64) -> Part {
-    Part { name, value, weight, contribution: (value * weight * GRID).round() / GRID }
+    Part { name, value, weight, contribution: (value * weight * GRID).floor() / GRID }
 }
 
 /// Authority on a scale of equal steps.
@@ -371,8 +415,19 @@ mod tests {
                 keyword: f64::from(step) / 271.0,
                 semantic: 1.0 / f64::from(step + 3),
                 subject: step % 2 == 0,
+                aside: Aside {
+                    neighbours: f64::from(step) / 211.0,
+                    session: 1.0 / f64::from(step + 1),
+                    speaker: 1.0,
+                    statement: f64::from(step % 9) / 8.0,
+                    role: 1.0,
+                    date: f64::from(step % 2),
+                    rule: 1.0,
+                    relevance: 0.0,
+                },
             };
-            let parts = parts(&matched, &columns(Form::Observation), &policy.recall, f64::from(step) * 1.7);
+            let strength = Strength::of(&policy.recall, step % 3 > 0, step % 3 < 2);
+            let parts = parts(&matched, &columns(Form::Observation), &strength, f64::from(step) * 1.7);
             let forwards: f64 = parts.iter().map(|part| part.contribution).sum();
             let backwards: f64 = parts.iter().rev().map(|part| part.contribution).sum();
             assert_eq!(forwards.to_bits(), backwards.to_bits());

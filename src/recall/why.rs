@@ -51,14 +51,14 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
         }
     }
     let found = gather::gather(&ground, query, &query_terms(&query.text), &sources.policy.recall);
-    let mut ranking = score::rank(sources, &ground, &found);
+    let mut ranking = score::rank(sources, &ground, &found, query);
     let mut scored = None;
     while let Some(next) = ranking.next(&snapshot)? {
         if next.doc == doc {
             scored = Some(next.score);
         }
     }
-    let ranking = score::rank(sources, &ground, &found);
+    let ranking = score::rank(sources, &ground, &found, query);
     let explained = Query { explain: true, ..query.clone() };
     let left_out = choose::choose(sources, &snapshot, principal, &ground, ranking, &explained)?.left_out;
     let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);

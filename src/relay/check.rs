@@ -7,7 +7,7 @@ use crate::change::{DocId, Seq};
 use crate::error::{Error, Result};
 use crate::index::keyword::{self, View};
 use crate::store::{Finding, Snapshot};
-use crate::text::terms;
+use crate::text::index_terms;
 
 impl Relay {
     /// Everything in which the indexes differ from the store. What the keyword index has yet to apply is
@@ -69,7 +69,7 @@ fn words(snapshot: &Snapshot<'_>, doc: DocId) -> Result<Option<Option<u64>>> {
     };
     let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
     let mut counts: HashMap<String, u32> = HashMap::new();
-    for term in terms(&record.indexed_text()) {
+    for term in index_terms(&record.indexed_text(), &record.content) {
         *counts.entry(term).or_insert(0) += 1;
     }
     let sum = counts.iter().map(|(term, count)| keyword::fingerprint(partition, term, *count));

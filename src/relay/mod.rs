@@ -20,9 +20,9 @@ use crate::broken::{Step, is_broken};
 use crate::change::{Change, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 use crate::index::keyword::{self, Condition, Entry, Home, KeywordIndex, View, Writer};
-use crate::record::State;
+use crate::record::{Record, State};
 use crate::store::{CipherKey, Snapshot, Store, create_private_folder, sync_folder};
-use crate::text::terms;
+use crate::text::index_terms;
 use crate::trust::Sensitivity;
 
 use graphs::Graphs;
@@ -404,16 +404,20 @@ fn make_private(_: &Path) -> Result<()> {
 /// What one change means for the keyword index, before its text is analysed.
 enum Found {
     Gone(DocId),
-    Came(DocId, Sensitivity, String),
+    Came(DocId, Sensitivity, Box<Record>),
 }
 
 impl Found {
     fn entry(self) -> Entry {
         match self {
             Found::Gone(DocId(doc)) => Entry::Remove { doc },
-            Found::Came(doc, sensitivity, text) => {
+            Found::Came(doc, sensitivity, record) => {
                 let partition = keyword::Partition { namespace: doc.namespace().0, class: sensitivity as u8 };
-                Entry::Add { doc: doc.0, partition, terms: terms(&text) }
+                Entry::Add {
+                    doc: doc.0,
+                    partition,
+                    terms: index_terms(&record.indexed_text(), &record.content),
+                }
             }
         }
     }
@@ -426,7 +430,7 @@ fn read(snapshot: &Snapshot<'_>, change: &Change, found: &mut Vec<Found>) -> Res
     let Some(doc) = change.added else { return Ok(()) };
     match snapshot.record(doc) {
         Ok(Some(record)) if record.state == State::Current => {
-            found.push(Found::Came(doc, record.sensitivity, record.indexed_text()));
+            found.push(Found::Came(doc, record.sensitivity, Box::new(record)));
         }
         Ok(_) | Err(Error::Corrupt(_)) => {}
         Err(error) => return Err(error),

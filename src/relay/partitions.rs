@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::graphs::Graphs;
-use crate::change::{Change, Columns, DocId, NamespaceId, Seq};
+use crate::change::{Change, DocId, NamespaceId, Seq};
 use crate::error::{Error, Result};
 #[cfg(feature = "graph")]
 use crate::index::block::{Neighbours, Stale};
 use crate::index::keyword::View;
 use crate::index::words::{self, Words};
-use crate::index::{Added, Entry, Partition, VectorBlock, subject_hash};
+use crate::index::{Added, Entry, Partition, Speakers, Turn, VectorBlock, subject_hash};
 use crate::namespace::Namespace;
-use crate::store::{ModelRow, Place, Snapshot};
-use crate::text::terms;
+use crate::store::{InForce, ModelRow, Place, Snapshot};
+use crate::text::index_terms;
 
 /// After so many new records a partition is loaded anew instead of followed.
 const CHANGES_MAX: usize = 5000;
@@ -273,9 +273,12 @@ impl Source<'_> {
     fn load(&self) -> Result<Partition> {
         let members = self.members()?;
         let mut found: Vec<(Entry, Option<String>)> = Vec::new();
+        let mut speakers = Speakers::default();
         for member in &members {
-            self.snapshot.in_force(*member, |columns, subject, trigger| {
-                found.push((entry(columns, subject), trigger.map(str::to_owned)));
+            self.snapshot.in_force(*member, |one| {
+                found.push((entry(&one), one.trigger.map(str::to_owned)));
+                one.speaker.into_iter().for_each(|name| speakers.add(name));
+                Ok(())
             })?;
         }
         if members.len() > 1 {
@@ -288,7 +291,7 @@ impl Source<'_> {
             entries.push(entry);
         }
         let words = self.words(&members, &entries)?;
-        Ok(Partition::new(self.now, members, entries, words, triggers))
+        Ok(Partition::new(self.now, members, entries, words, triggers, speakers))
     }
 
     /// The posting lists: what the index has, and what it does not have yet from the store itself.
@@ -342,7 +345,9 @@ impl Source<'_> {
             other => other?,
         };
         let mut counts: HashMap<u64, u32> = HashMap::new();
-        for term in record.map_or_else(Vec::new, |record| terms(&record.indexed_text())) {
+        for term in
+            record.map_or_else(Vec::new, |record| index_terms(&record.indexed_text(), &record.content))
+        {
             *counts.entry(words::key(term.as_bytes())).or_insert(0) += 1;
         }
         Ok(counts.into_iter().map(|(term, count)| (term, clamped(count))).collect())
@@ -412,15 +417,17 @@ impl Source<'_> {
         let mut added = Vec::new();
         for doc in came {
             let mut one = None;
-            self.snapshot.one_in_force(doc, |columns, subject, trigger| {
-                one = Some((entry(columns, subject), trigger.map(str::to_owned)));
+            self.snapshot.one_in_force(doc, |found| {
+                let owned = |text: Option<&str>| text.map(str::to_owned);
+                one = Some((entry(&found), owned(found.trigger), owned(found.speaker)));
+                Ok(())
             })?;
-            let Some((entry, trigger)) = one else { continue };
+            let Some((entry, trigger, speaker)) = one else { continue };
             let mut vectors = Vec::new();
             if partition.vectors().is_some() {
                 self.snapshot.vectors_of(doc, |bytes| vectors.extend_from_slice(bytes))?;
             }
-            added.push(Added { entry, words: self.counted(doc)?, vectors, trigger });
+            added.push(Added { entry, words: self.counted(doc)?, vectors, trigger, speaker });
         }
         match partition.advance(self.now, &removed, &added) {
             true => Ok(partition),
@@ -433,6 +440,12 @@ fn clamped(count: u32) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-fn entry(columns: Columns, subject: Option<&str>) -> Entry {
-    Entry { columns, subject: subject.map_or(0, subject_hash), in_force: true }
+fn entry(found: &InForce<'_>) -> Entry {
+    let columns = found.columns;
+    Entry {
+        columns,
+        subject: found.subject.map_or(0, subject_hash),
+        turn: Turn::of(columns.doc.namespace(), found.session, found.speaker),
+        in_force: true,
+    }
 }

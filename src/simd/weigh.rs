@@ -43,22 +43,6 @@ pub fn share(value: f32, middle: f32) -> f32 {
 }
 
 at_every_level! {
-    /// Makes of each value its [`share`]; 0 of what is not allowed.
-    ///
-    /// # Panics
-    ///
-    /// If there is not a value for each that is allowed or not.
-    pub fn shares_at(allowed: &[bool], middle: f32, values: &mut [f32]) {
-        let allowed = &allowed[..values.len()];
-        for i in 0..values.len() {
-            let value = if allowed[i] { values[i] } else { 0.0 };
-            let whole = if value > 0.0 { value + middle } else { 1.0 };
-            values[i] = if value > 0.0 { value / whole } else { 0.0 };
-        }
-    }
-}
-
-at_every_level! {
     /// Makes of each nearness what it is worth, see [`Mixed::raised`]; negative infinity of what is not allowed.
     ///
     /// # Panics
@@ -142,16 +126,10 @@ mod tests {
                 false => NONE,
             };
             let want: Vec<u32> = (0..count).map(|slot| worth(slot).to_bits()).collect();
-            let shares: Vec<u32> = (0..count)
-                .map(|slot| if allowed[slot] { share(more[slot], 2.5) } else { 0.0 }.to_bits())
-                .collect();
             for level in Level::available() {
                 let mut found = near.clone();
                 raise_at(level, MIXED, &allowed, &more, &marked, &mut found);
                 assert_eq!(found.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want, "{level}");
-                let mut found = more.clone();
-                shares_at(level, &allowed, 2.5, &mut found);
-                assert_eq!(found.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), shares, "{level}");
             }
         }
     }

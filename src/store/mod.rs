@@ -66,7 +66,7 @@ pub use models::{ModelId, ModelRow, Standing};
 pub use queue::Waiting;
 pub use seal::PublicKey;
 pub use slack::{Room, SLACK_BYTES};
-pub use snapshot::{Place, Snapshot};
+pub use snapshot::{InForce, Place, Snapshot};
 pub use traces::{NewTrace, TraceStore, TraceSummary};
 pub use writing::Writing;
 

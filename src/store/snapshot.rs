@@ -134,37 +134,31 @@ impl<'s> Snapshot<'s> {
         events::changes_anywhere(self.connection(), after, limit)
     }
 
-    /// Calls `each` for every record in force in a namespace, in the order of documents, with its columns, its
-    /// subject and what has to call it up.
+    /// Calls `each` for every record in force in a namespace, in the order of documents, as far as an
+    /// index needs it.
     pub fn in_force(
         &self,
         namespace: NamespaceId,
-        mut each: impl FnMut(Columns, Option<&str>, Option<&str>),
+        mut each: impl FnMut(InForce<'_>) -> Result<()>,
     ) -> Result<()> {
         let sql =
             "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
-                    importance, terms, subject, read_trigger FROM records
+                    importance, terms, subject, read_trigger, session, position, speaker FROM records
              WHERE id BETWEEN :first AND :last AND state = 'current' ORDER BY id";
-        salvage::each_record(self.connection(), sql, &[], rows_of(namespace), |row| {
-            each(columns(row)?, text(row, 11)?, text(row, 12)?);
-            Ok(())
-        })?;
+        salvage::each_record(self.connection(), sql, &[], rows_of(namespace), |row| each(InForce::of(row)?))?;
         Ok(())
     }
 
     /// The same for one record; nothing is called when it is not in force.
-    pub fn one_in_force(
-        &self,
-        doc: DocId,
-        each: impl FnOnce(Columns, Option<&str>, Option<&str>),
-    ) -> Result<()> {
+    pub fn one_in_force(&self, doc: DocId, each: impl FnOnce(InForce<'_>) -> Result<()>) -> Result<()> {
         let mut statement = self.connection().prepare_cached(
             "SELECT id, kind, form, authority, sensitivity, observed_at, valid_from, expires_at, confidence,
-                    importance, terms, subject, read_trigger FROM records WHERE id = ?1 AND state = 'current'",
+                    importance, terms, subject, read_trigger, session, position, speaker FROM records
+             WHERE id = ?1 AND state = 'current'",
         )?;
         let mut rows = statement.query([row_of(doc)])?;
         if let Some(row) = rows.next()? {
-            each(columns(row)?, text(row, 11)?, text(row, 12)?);
+            each(InForce::of(row)?)?;
         }
         Ok(())
     }
@@ -250,6 +244,33 @@ impl<'s> Snapshot<'s> {
     /// What the store knows that bears on a proposal.
     pub fn facts(&self, proposal: Proposal<'_>) -> Result<Facts> {
         facts::gather(self.connection(), &self.store.secret, proposal)
+    }
+}
+
+/// A record in force, as far as an index needs it.
+pub struct InForce<'r> {
+    /// Its columns.
+    pub columns: Columns,
+    /// What it is about.
+    pub subject: Option<&'r str>,
+    /// What has to call it up.
+    pub trigger: Option<&'r str>,
+    /// Its session, and its place there.
+    pub session: Option<(&'r str, u32)>,
+    /// Who says it.
+    pub speaker: Option<&'r str>,
+}
+
+impl<'r> InForce<'r> {
+    fn of(row: &'r rusqlite::Row<'_>) -> Result<InForce<'r>> {
+        let position: Option<u32> = row.get(14)?;
+        Ok(InForce {
+            columns: columns(row)?,
+            subject: text(row, 11)?,
+            trigger: text(row, 12)?,
+            session: text(row, 13)?.zip(position),
+            speaker: text(row, 15)?,
+        })
     }
 }
 

@@ -19,6 +19,7 @@ mod chunk;
 mod clean;
 mod clip;
 mod cut;
+mod days;
 mod escape;
 mod fold;
 mod script;
@@ -27,19 +28,22 @@ mod sink;
 mod stem;
 mod stop;
 mod symbol;
+mod traits;
 mod unspaced;
 mod word;
 
 pub use canonical::{canonical, mentions, statement};
 pub use clip::{char_count, clip};
+pub use days::days_named;
 pub use escape::escape_control;
 pub use similar::{Sketch, is_similar, similarity};
+pub use traits::{ASKS, ASKS_ALL, ORDERS};
 
 use cut::Piece;
 use sink::Sink;
 
 /// Rises whenever the same text may give other terms, so that an index knows when it is out of date.
-pub const ANALYSIS_VERSION: u32 = 1;
+pub const ANALYSIS_VERSION: u32 = 2;
 
 /// No term is longer; a longer one is cut at a character border, in texts and queries alike.
 pub const MAX_TERM_BYTES: usize = 64;
@@ -50,6 +54,14 @@ pub const MAX_TERM_BYTES: usize = 64;
 /// Stop words are included, so that statistics mean what they say.
 pub fn terms(text: &str) -> Vec<String> {
     analyse(text).into_terms()
+}
+
+/// Returns the terms of a text and those for what kind of statement its content is, which no query looks for:
+/// [`ASKS`], [`ORDERS`].
+pub fn index_terms(text: &str, content: &str) -> Vec<String> {
+    let mut all = terms(text);
+    all.extend(traits::traits(content));
+    all
 }
 
 /// Returns the terms to look for, each once, in order of first appearance.

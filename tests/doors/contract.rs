@@ -224,7 +224,7 @@ fn list_pages_filters_and_counts() {
         flags.extend(cursor.iter().flat_map(|cursor| ["--cursor", cursor.as_str()]));
         let mut lines = door.done(&flags).lines();
         let last = lines.pop().unwrap();
-        assert_eq!(keys(&last), ["total", "cursor", "damaged"]);
+        assert_eq!(keys(&last), ["total", "cursor", "damaged", "unreadable"]);
         seen.extend(lines.iter().map(|line| text(line, "record_id").to_owned()));
         match last["cursor"].as_str() {
             Some(next) => cursor = Some(next.to_owned()),

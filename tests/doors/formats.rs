@@ -43,8 +43,9 @@ impl Old {
     fn listed(&self) -> Vec<Value> {
         let mut lines = self.done(TENANT, &["list", "--limit", "200", "--json"]).lines();
         // Earlier versions did not tell of any.
-        let damaged = lines.last_mut().and_then(|last| last.as_object_mut()?.remove("damaged"));
-        assert_eq!(damaged, Some(Value::Array(Vec::new())));
+        let last = lines.last_mut().and_then(Value::as_object_mut).unwrap();
+        assert_eq!(last.remove("damaged"), Some(Value::Array(Vec::new())));
+        assert_eq!(last.remove("unreadable"), Some(Value::Bool(false)));
         lines
     }
 

@@ -5,6 +5,7 @@
 mod child;
 mod numbers;
 mod remains;
+mod where_it_stands_counts;
 mod world;
 
 mod layering;

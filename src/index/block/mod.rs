@@ -145,6 +145,11 @@ impl VectorBlock {
         self.coarse[row * self.dims..(row + 1) * self.dims].iter().map(move |code| f32::from(*code) * step)
     }
 
+    /// Adds a row's numbers, by their first bytes, to as many sums.
+    pub fn add_roughly(&self, row: u32, sums: &mut [f32]) {
+        sums.iter_mut().zip(self.roughly(row as usize)).for_each(|(sum, number)| *sum += number);
+    }
+
     fn sort(&mut self) {
         if self.owners.is_sorted() {
             return;
@@ -181,7 +186,7 @@ impl VectorBlock {
         }
     }
 
-    fn range_of(&self, slot: usize) -> Range<usize> {
+    pub(super) fn range_of(&self, slot: usize) -> Range<usize> {
         let from = self.owners.partition_point(|owner| (*owner as usize) < slot);
         let until = self.owners.partition_point(|owner| *owner as usize <= slot);
         from..until

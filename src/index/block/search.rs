@@ -248,6 +248,39 @@ impl VectorBlock {
         rows.iter().zip(sums).map(|(row, sum)| rounded.cosine(sum, self.scales[*row as usize])).collect()
     }
 
+    /// The products of a query with some rows by their bytes; the same of the same row wherever they are asked for.
+    pub fn rows_roughly(&self, query: &[f32], rows: &[u32]) -> Vec<f32> {
+        if query.len() != self.dims {
+            return vec![NONE; rows.len()];
+        }
+        let (query, step) = rounded_query(query);
+        self.picked(rows, &Rounded { query, step })
+    }
+
+    /// The best products of two queries with the rows of each of some slots; [`NONE`] for a slot without any.
+    pub fn slots_roughly(&self, queries: [&[f32]; 2], slots: &[u32]) -> (Vec<f32>, Vec<f32>) {
+        let (mut rows, mut of) = (Vec::with_capacity(slots.len()), Vec::with_capacity(slots.len()));
+        for (nth, slot) in slots.iter().enumerate() {
+            // Mostly each slot has the row of its number.
+            let range = match self.is_straight {
+                true => (*slot as usize).min(self.owners.len())..(*slot as usize + 1).min(self.owners.len()),
+                false => self.range_of(*slot as usize),
+            };
+            for row in range {
+                rows.push(row as u32);
+                of.push(nth);
+            }
+        }
+        let best = |query: &[f32]| {
+            let mut best = vec![NONE; slots.len()];
+            for (nth, product) in of.iter().zip(self.rows_roughly(query, &rows)) {
+                best[*nth] = product.max(best[*nth]);
+            }
+            best
+        };
+        (best(queries[0]), best(queries[1]))
+    }
+
     pub(super) fn put(&self, cosines: &mut [f32], scored: impl Iterator<Item = (u32, f32)>) {
         for (row, score) in scored {
             let best = &mut cosines[self.owners[row as usize] as usize];

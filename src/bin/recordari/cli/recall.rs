@@ -118,7 +118,7 @@ fn print(session: &Session, query: &Query, answer: &Recalled, out: &mut Out) -> 
             let why = group.why.replace('_', " ");
             out.line(format!("   one of {} about its subject; {standing} ({why})", group.size))?;
         }
-        out.line(format!("   score {:.2} = {}", hit.score, show::parts(hit)))?;
+        out.line(format!("   score {:.3} = {}", hit.score, show::parts(hit, show::PARTS_SHOWN)))?;
         out.line(format!("   {}", show::ids(record)))?;
     }
     if query.explain {

@@ -36,13 +36,21 @@ pub fn ids(record: &Record) -> String {
     format!("{} · {} · version {}", record.memory_id, record.record_id, record.version)
 }
 
-/// What the score of a hit is made of: the parts that matter, the largest first.
-pub fn parts(hit: &Hit) -> String {
-    let mut parts: Vec<_> = hit.parts.iter().filter(|part| part.contribution >= 0.005).collect();
+/// How many parts of a score are told where there is little room.
+pub const PARTS_SHOWN: usize = 4;
+
+/// What the score of a hit is made of: so many parts that matter most, the largest first, and the others together.
+pub fn parts(hit: &Hit, most: usize) -> String {
+    let mut parts: Vec<_> = hit.parts.iter().filter(|part| part.contribution >= 0.0005).collect();
     parts.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
-    let parts: Vec<String> =
-        parts.iter().map(|part| format!("{} {:.2}", part.name, part.contribution)).collect();
-    parts.join(" + ")
+    let (shown, others) = parts.split_at(parts.len().min(most));
+    let mut told: Vec<String> =
+        shown.iter().map(|part| format!("{} {:.3}", part.name, part.contribution)).collect();
+    if !others.is_empty() {
+        let sum: f64 = others.iter().map(|part| part.contribution).sum();
+        told.push(format!("{} {sum:.3}", counted(others.len() as u64, "other", "others")));
+    }
+    told.join(" + ")
 }
 
 /// A count with its noun.

@@ -59,7 +59,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         match &why {
             Why::Returned(place, hit) => {
                 out.line(format!("It is in the answer, at position {place}."))?;
-                out.line(format!("  score {:.2} = {}", hit.score, show::parts(hit)))?;
+                out.line(format!("  score {:.3} = {}", hit.score, show::parts(hit, usize::MAX)))?;
             }
             Why::LeftOut(reason, score) => {
                 let score = score.map(|score| format!(" Its score is {score:.2}.")).unwrap_or_default();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
+use crate::text::ANALYSIS_VERSION;
 
 /// An index with several segments, removals, and a healthy mix of terms.
 fn sample(folder: &Path) {
@@ -118,7 +119,8 @@ fn another_layout_or_analysis_is_discarded() {
     write(folder.path(), 8, vec![add(1, HOME, "word")]);
     let meta = folder.path().join("meta.json");
     let text = fs::read_to_string(&meta).unwrap();
-    let versions = (r#"\"analysis\":1"#, r#"\"analysis\":2"#);
+    let analysis = format!(r#"\"analysis\":{ANALYSIS_VERSION}"#);
+    let versions = (analysis.as_str(), r#"\"analysis\":99"#);
     for (from, to) in [(r#""name": "terms""#, r#""name": "trems""#), versions, (r#""freq""#, r#""position""#)]
     {
         assert!(text.contains(from), "{from} in {text}");

@@ -21,9 +21,12 @@ characters = 20000
 floor = 0.0
 near_duplicate = 1.0
 kind_share = 1.0
+centring = 0.0
 [recall.weights]
 recency = 0.0
-importance = 0.04
+importance = 0.116
+statement = 0.0
+rule = 0.0
 ";
 
 /// Where the stores are kept as they were built: asking ends with deletions.

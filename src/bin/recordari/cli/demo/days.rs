@@ -54,7 +54,10 @@ pub fn second(stage: &mut Stage<'_>) -> Result<(), Failure> {
     for (place, hit) in answer.hits.iter().enumerate() {
         stage.tell("    ", &format!("{}. {}", place + 1, hit.record.content))?;
         stage.tell("       ", &show::facts(&hit.record))?;
-        stage.tell("       ", &format!("{} {:.2} = {}", words.score, hit.score, show::parts(hit)))?;
+        stage.tell(
+            "       ",
+            &format!("{} {:.3} = {}", words.score, hit.score, show::parts(hit, show::PARTS_SHOWN)),
+        )?;
     }
     let mut found = contents(&answer);
     found.sort_unstable();
