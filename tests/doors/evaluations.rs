@@ -79,3 +79,53 @@ fn a_run_is_compared_with_a_saved_report() {
         assert!(refused.code != 0 && refused.code != 1, "{name}: {}", refused.stderr);
     }
 }
+
+const CUTS: [&str; 6] =
+    ["memorybank-en", "memorybank-zh", "madial-en", "madial-zh", "cmrc2018-zh", "beam128k"];
+
+/// What the command measures on the cuts, to three decimals, by set, mode and figure.
+#[cfg(feature = "embedded-model")]
+fn measured(folder: &std::path::Path) -> Value {
+    let door = Door::new();
+    let sets: Vec<String> = CUTS.iter().map(|cut| folder.join(cut).display().to_string()).collect();
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    let told = door.done(&[&["eval", "--json", "--model", "embedded"], sets.as_slice()].concat());
+    let report = told.only_json();
+    let mut measured = serde_json::Map::new();
+    for set in report["sets"].as_array().unwrap() {
+        let mut modes = serde_json::Map::new();
+        for (mode, of) in set["modes"].as_object().unwrap() {
+            for wrong in ["outside_namespace", "forgotten", "expired", "secrets"] {
+                assert_eq!(of[wrong], 0, "{} {mode} {wrong}", set["name"]);
+            }
+            let figures = ["recall@5", "recall@10", "mrr@10", "ndcg@10"];
+            let rounded = |figure: &str| json!((of[figure].as_f64().unwrap() * 1e3).round() / 1e3);
+            let figures: serde_json::Map<String, Value> =
+                figures.map(|figure| (figure.to_owned(), rounded(figure))).into_iter().collect();
+            modes.insert(mode.clone(), Value::Object(figures));
+        }
+        measured.insert(set["name"].as_str().unwrap().to_owned(), Value::Object(modes));
+    }
+    Value::Object(measured)
+}
+
+#[cfg(feature = "embedded-model")]
+#[test]
+fn the_cuts_measure_as_recorded_and_the_hybrid_recall_is_nowhere_worse_than_words_alone() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join("eval");
+    let measured = measured(&folder);
+    let recorded = folder.join("recorded.json");
+    if std::env::var_os("RECORDARI_RECORD").is_some() {
+        std::fs::write(&recorded, serde_json::to_string_pretty(&measured).unwrap() + "\n").unwrap();
+    }
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(recorded).unwrap()).unwrap();
+    for cut in CUTS {
+        for mode in ["keyword", "vector", "hybrid"] {
+            for (figure, expected) in recorded[cut][mode].as_object().unwrap() {
+                assert_eq!(measured[cut][mode][figure], *expected, "{cut}, {mode}, {figure}");
+            }
+        }
+        let of = |mode: &str| measured[cut][mode]["recall@10"].as_f64().unwrap();
+        assert!(of("hybrid") >= of("keyword"), "{cut}: {} and {}", of("hybrid"), of("keyword"));
+    }
+}
