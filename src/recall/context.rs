@@ -10,6 +10,7 @@ use super::score::Strength;
 use crate::change::DocId;
 use crate::index::block::NONE;
 use crate::index::{Role, Turn};
+use crate::record::Form;
 use crate::text::ASKS_ALL;
 
 /// Of so many of the best candidates the turns around are candidates too.
@@ -151,7 +152,7 @@ impl<'a> Context<'a> {
             statement: 1.0 - asks(&turn),
             role: is(turn.role != Role::Assistant || self.hints.of_assistant),
             date: is(!self.hints.days.is_empty() && self.hints.names_day(entry.columns.observed_at)),
-            rule: is(turn.orders && turn.role != Role::Assistant),
+            rule: is(turn.orders && turn.role != Role::Assistant || says_how(entry.columns.form)),
             relevance,
         }
     }
@@ -196,7 +197,17 @@ impl<'a> Context<'a> {
             }
             let asked = &self.ground.asked;
             let (near, plain) = match (region.partition.vectors(), &asked.vector) {
-                (Some(block), Some(query)) => block.slots_roughly([query, &asked.plain], &slots),
+                (Some(block), Some(query)) => {
+                    // What was compared by its bytes before is known.
+                    let known = self.found.slack[number] > 0.0;
+                    let cosines = &self.found.cosine[number];
+                    let is_known = |slot: &u32| known && cosines[*slot as usize] != NONE;
+                    let near = match slots.iter().all(is_known) {
+                        true => slots.iter().map(|slot| cosines[*slot as usize]).collect(),
+                        false => block.slots_roughly(query, &slots),
+                    };
+                    (near, block.slots_roughly(&asked.plain, &slots))
+                }
                 _ => (vec![NONE; slots.len()], vec![NONE; slots.len()]),
             };
             for ((nth, (_, slot)), (near, plain)) in here().zip(near.into_iter().zip(plain)) {
@@ -208,6 +219,11 @@ impl<'a> Context<'a> {
             }
         }
     }
+}
+
+/// Whether a record came as a rule or as a preference, however it is worded.
+fn says_how(form: Form) -> bool {
+    matches!(form, Form::Rule | Form::Preference)
 }
 
 /// Which share of a turn is questions.

@@ -11,7 +11,7 @@ use crate::index::block::{Asked, Seen, Walk, Worth};
 use crate::index::bm25::{self, Collection, Lengths};
 use crate::index::words::{self, Postings};
 use crate::index::{Entry, Partition, hash_of_words, subject_words};
-use crate::simd::share;
+use crate::simd::{Level, clear_at, scale_at, share};
 
 /// The most words of a query that are looked up; more are cut off.
 const TERMS_MAX: usize = 256;
@@ -146,13 +146,11 @@ fn keyword(ground: &Ground, terms: &[String]) -> (Vec<Vec<f32>>, (f32, f32)) {
     }
     let mut most = 0f32;
     for (region, scores) in ground.regions.iter().zip(&mut scores) {
-        for (score, allowed) in scores.iter_mut().zip(region.allowed.iter()) {
-            *score = if *allowed { *score } else { 0.0 };
-            most = most.max(*score);
-        }
+        most = most.max(clear_at(Level::detect(), &region.allowed, scores));
     }
     if most > 0.0 {
-        scores.iter_mut().flatten().for_each(|score| *score /= most);
+        // Of the best one the product may be a little off from one.
+        scores.iter_mut().for_each(|scores| scale_at(Level::detect(), 1.0 / most, scores));
     }
     (scores, (most, bm25::middle(possible)))
 }

@@ -14,6 +14,7 @@ use super::hints::Hints;
 use super::plan::{ABOVE, BELOW, Ground};
 use super::{Part, Query, Sources};
 use crate::change::{Columns, DocId};
+use crate::embed::Calibration;
 use crate::error::Result;
 use crate::gate::policy::RecallPolicy;
 use crate::index::block::NONE;
@@ -313,7 +314,7 @@ pub(super) struct Match {
 impl Match {
     fn of(ground: &Ground, found: &Found, region: usize, slot: usize) -> Match {
         Match {
-            keyword: f64::from(found.keyword[region][slot]),
+            keyword: f64::from(found.keyword[region][slot]).min(1.0),
             // At most: what is rounded may be as much as this.
             semantic: nearness(ground, found.cosine[region][slot] + found.slack[region]),
             subject: found.subject[region][slot],
@@ -333,8 +334,21 @@ impl Match {
     }
 }
 
+/// Up to where nearness rises evenly; what lies beyond its scale goes on rising, ever less, so that of the very nearest the
+/// nearest is first.
+const EVEN: f64 = 0.98;
+
 fn nearness(ground: &Ground, cosine: f32) -> f64 {
-    if cosine == NONE { 0.0 } else { f64::from(ground.asked.scale.relevance(cosine)) }
+    if cosine == NONE {
+        return 0.0;
+    }
+    let Calibration { unrelated, related } = ground.asked.scale;
+    let along = f64::from(cosine - unrelated) / f64::from(related - unrelated);
+    if along <= 1.0 {
+        return EVEN * along.max(0.0);
+    }
+    let beyond = (along - 1.0) * f64::from(ABOVE + BELOW);
+    EVEN + (1.0 - EVEN) * beyond / (1.0 + beyond)
 }
 
 fn columns_age(columns: &Columns, now: crate::clock::Timestamp) -> f64 {

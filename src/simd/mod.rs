@@ -54,4 +54,4 @@ pub use product::product;
 pub use quantise::{Activations, GROUP_ROWS, Int8Matrix, MAX_COLUMNS};
 pub use rows::{add_layer_norm, gelu, layer_norm};
 pub use scan::dot_i8_rows_at;
-pub use weigh::{Mixed, raise_at, reaching_at, share};
+pub use weigh::{Mixed, clear_at, raise_at, reaching_at, scale_at, share};

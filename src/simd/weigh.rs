@@ -42,6 +42,42 @@ pub fn share(value: f32, middle: f32) -> f32 {
     if value > 0.0 { value / (value + middle) } else { 0.0 }
 }
 
+/// How many values are looked at side by side.
+const LANES: usize = 16;
+
+at_every_level! {
+    /// Makes nothing of the values that are not allowed, and returns the largest of the others; 0 if there is none above it.
+    ///
+    /// # Panics
+    ///
+    /// If there is not a value for each that is allowed or not.
+    pub fn clear_at(allowed: &[bool], values: &mut [f32]) -> f32 {
+        let allowed = &allowed[..values.len()];
+        let mut most = [0f32; LANES];
+        let whole = values.len() / LANES * LANES;
+        for (values, allowed) in values.chunks_exact_mut(LANES).zip(allowed.chunks_exact(LANES)) {
+            for i in 0..LANES {
+                values[i] = if allowed[i] { values[i] } else { 0.0 };
+                most[i] = if values[i] > most[i] { values[i] } else { most[i] };
+            }
+        }
+        for i in whole..values.len() {
+            values[i] = if allowed[i] { values[i] } else { 0.0 };
+            most[0] = if values[i] > most[0] { values[i] } else { most[0] };
+        }
+        most.into_iter().fold(0.0, f32::max)
+    }
+}
+
+at_every_level! {
+    /// Makes of each value so many times itself.
+    pub fn scale_at(factor: f32, values: &mut [f32]) {
+        for value in values {
+            *value *= factor;
+        }
+    }
+}
+
 at_every_level! {
     /// Makes of each nearness what it is worth, see [`Mixed::raised`]; negative infinity of what is not allowed.
     ///
@@ -130,6 +166,23 @@ mod tests {
                 let mut found = near.clone();
                 raise_at(level, MIXED, &allowed, &more, &marked, &mut found);
                 assert_eq!(found.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want, "{level}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_clears_and_scales_alike() {
+        for count in [0, 1, 15, 16, 17, 500] {
+            let (_, more, _, allowed) = columns(count as u64 + 1, count);
+            let kept: Vec<f32> =
+                (0..count).map(|slot| if allowed[slot] { more[slot] } else { 0.0 }).collect();
+            let most = kept.iter().copied().fold(0.0, f32::max);
+            for level in Level::available() {
+                let mut found = more.clone();
+                assert_eq!(clear_at(level, &allowed, &mut found), most, "{level}");
+                assert_eq!(found, kept, "{level}");
+                scale_at(level, 0.25, &mut found);
+                assert!(found.iter().zip(&kept).all(|(found, kept)| *found == kept * 0.25), "{level}");
             }
         }
     }

@@ -257,28 +257,23 @@ impl VectorBlock {
         self.picked(rows, &Rounded { query, step })
     }
 
-    /// The best products of two queries with the rows of each of some slots; [`NONE`] for a slot without any.
-    pub fn slots_roughly(&self, queries: [&[f32]; 2], slots: &[u32]) -> (Vec<f32>, Vec<f32>) {
+    /// The best product of a query with the rows of each of some slots; [`NONE`] for a slot without any.
+    pub fn slots_roughly(&self, query: &[f32], slots: &[u32]) -> Vec<f32> {
+        if self.is_straight && slots.iter().all(|slot| (*slot as usize) < self.owners.len()) {
+            return self.rows_roughly(query, slots);
+        }
         let (mut rows, mut of) = (Vec::with_capacity(slots.len()), Vec::with_capacity(slots.len()));
         for (nth, slot) in slots.iter().enumerate() {
-            // Mostly each slot has the row of its number.
-            let range = match self.is_straight {
-                true => (*slot as usize).min(self.owners.len())..(*slot as usize + 1).min(self.owners.len()),
-                false => self.range_of(*slot as usize),
-            };
-            for row in range {
+            for row in self.range_of(*slot as usize) {
                 rows.push(row as u32);
                 of.push(nth);
             }
         }
-        let best = |query: &[f32]| {
-            let mut best = vec![NONE; slots.len()];
-            for (nth, product) in of.iter().zip(self.rows_roughly(query, &rows)) {
-                best[*nth] = product.max(best[*nth]);
-            }
-            best
-        };
-        (best(queries[0]), best(queries[1]))
+        let mut best = vec![NONE; slots.len()];
+        for (nth, product) in of.into_iter().zip(self.rows_roughly(query, &rows)) {
+            best[nth] = product.max(best[nth]);
+        }
+        best
     }
 
     pub(super) fn put(&self, cosines: &mut [f32], scored: impl Iterator<Item = (u32, f32)>) {

@@ -39,10 +39,14 @@ pub fn ids(record: &Record) -> String {
 /// How many parts of a score are told where there is little room.
 pub const PARTS_SHOWN: usize = 4;
 
+/// Parts that nearly every memory has in full, so that they say little of one.
+const USUAL: [&str; 2] = ["role", "statement"];
+
 /// What the score of a hit is made of: so many parts that matter most, the largest first, and the others together.
 pub fn parts(hit: &Hit, most: usize) -> String {
     let mut parts: Vec<_> = hit.parts.iter().filter(|part| part.contribution >= 0.0005).collect();
-    parts.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
+    let is_usual = |part: &recordari::Part| USUAL.contains(&part.name) && part.value == 1.0;
+    parts.sort_by(|a, b| is_usual(a).cmp(&is_usual(b)).then(b.contribution.total_cmp(&a.contribution)));
     let (shown, others) = parts.split_at(parts.len().min(most));
     let mut told: Vec<String> =
         shown.iter().map(|part| format!("{} {:.3}", part.name, part.contribution)).collect();
