@@ -103,12 +103,9 @@ impl Partition {
         for (slot, _) in words.postings(key(ORDERS.as_bytes())).iter() {
             entries[slot as usize].turn.orders = true;
         }
-        let mut sessions = Sessions::default();
-        for slot in 0..entries.len() {
-            sessions.add(entries[slot].turn.session, slot as u32, |other| {
-                is_before(&entries, other, slot as u32)
-            });
-        }
+        let turns =
+            (0..).zip(&entries).map(|(slot, entry)| (entry.turn.session, (entry.turn.position, slot)));
+        let sessions = Sessions::of(turns);
         Partition {
             subjects: entries.iter().any(|entry| entry.subject != 0),
             at,
@@ -303,11 +300,11 @@ impl Partition {
         self.spread = Arc::default();
         if gone.iter().any(|slot| self.entries[*slot].turn.session != 0) {
             let sessions = Arc::make_mut(&mut self.sessions);
-            gone.iter().for_each(|slot| sessions.remove(self.entries[*slot].turn.session, *slot as u32));
+            sessions.remove(gone.iter().map(|slot| (self.entries[*slot].turn.session, *slot as u32)));
         }
         if gone.iter().any(|slot| self.entries[*slot].turn.speaker != 0) {
             let speakers = Arc::make_mut(&mut self.speakers);
-            gone.iter().for_each(|slot| speakers.remove(self.entries[*slot].turn.speaker));
+            speakers.remove(gone.iter().map(|slot| self.entries[*slot].turn.speaker));
         }
         let entries = Arc::make_mut(&mut self.entries);
         if gone.iter().any(|slot| self.triggers.contains_key(&(*slot as u32))) {

@@ -8,6 +8,9 @@ use super::VectorBlock;
 /// How many vectors are looked at: enough that a standard deviation is known to a twentieth.
 const SAMPLE: usize = 256;
 
+/// Of up to so many vectors it takes less to look again than to keep what was seen: most namespaces have fewer.
+const FEW: usize = 32;
+
 /// A sample of vectors, evenly spaced among all that are allowed, in their order; and the mean of the sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
@@ -44,6 +47,9 @@ type WorkedOut = (Arc<Vec<bool>>, Option<Arc<Spread>>);
 
 impl Last {
     pub(super) fn spread(&self, vectors: &VectorBlock, allowed: &Arc<Vec<bool>>) -> Option<Arc<Spread>> {
+        if vectors.owners().len() <= FEW {
+            return Spread::of(vectors, allowed).map(Arc::new);
+        }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, spread)) = known.filter(|(of, _)| Arc::ptr_eq(of, allowed)) {
             return spread;

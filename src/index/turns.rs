@@ -1,7 +1,7 @@
 //! Where do records stand in conversations, and who speaks? Sessions as lists of slots, speakers by the words of their
 //! names; nothing of what is said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::partition::subject_words;
 use super::words::key;
@@ -76,6 +76,19 @@ pub fn speaker_hash(name: &str) -> u64 {
 pub struct Sessions(HashMap<u64, Vec<u32>>);
 
 impl Sessions {
+    /// Of slots with their sessions and places; a session of 0 is none.
+    pub fn of(turns: impl Iterator<Item = (u64, (u32, u32))>) -> Sessions {
+        let mut places: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
+        for (session, place) in turns.filter(|(session, _)| *session != 0) {
+            places.entry(session).or_default().push(place);
+        }
+        let sorted = |(session, mut places): (u64, Vec<(u32, u32)>)| {
+            places.sort_unstable();
+            (session, places.into_iter().map(|(_, slot)| slot).collect())
+        };
+        Sessions(places.into_iter().map(sorted).collect())
+    }
+
     /// Takes a slot in. `before` tells whether another slot of the session comes before it.
     pub fn add(&mut self, session: u64, slot: u32, before: impl Fn(u32) -> bool) {
         if session != 0 {
@@ -85,12 +98,18 @@ impl Sessions {
         }
     }
 
-    /// Takes a slot out.
-    pub fn remove(&mut self, session: u64, slot: u32) {
-        if let Some(slots) = self.0.get_mut(&session) {
-            slots.retain(|other| *other != slot);
-            if slots.is_empty() {
-                self.0.remove(&session);
+    /// Takes slots out, each given with its session: every session is gone through once.
+    pub fn remove(&mut self, gone: impl Iterator<Item = (u64, u32)>) {
+        let mut by_session: HashMap<u64, HashSet<u32>> = HashMap::new();
+        for (session, slot) in gone.filter(|(session, _)| *session != 0) {
+            by_session.entry(session).or_default().insert(slot);
+        }
+        for (session, gone) in by_session {
+            if let Some(slots) = self.0.get_mut(&session) {
+                slots.retain(|slot| !gone.contains(slot));
+                if slots.is_empty() {
+                    self.0.remove(&session);
+                }
             }
         }
     }
@@ -151,14 +170,20 @@ impl Speakers {
         }
     }
 
-    /// Takes a record of somebody out.
-    pub fn remove(&mut self, speaker: u64) {
-        let Some(count) = self.count.get_mut(&speaker) else { return };
-        *count -= 1;
-        if *count == 0 {
-            self.count.remove(&speaker);
+    /// Takes records out, each given as its speaker.
+    pub fn remove(&mut self, speakers: impl Iterator<Item = u64>) {
+        let mut silent = HashSet::new();
+        for speaker in speakers {
+            let Some(count) = self.count.get_mut(&speaker) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.count.remove(&speaker);
+                silent.insert(speaker);
+            }
+        }
+        if !silent.is_empty() {
             self.named.retain(|_, named| {
-                named.retain(|other| *other != speaker);
+                named.retain(|speaker| !silent.contains(speaker));
                 !named.is_empty()
             });
         }
@@ -179,11 +204,16 @@ impl Speakers {
     }
 }
 
+/// Whether a character is of a script that writes names without spaces around them: Han, kana, hangul.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{323af}')
+}
+
 /// The hashes of all that may be the name of somebody in a query: its words, and of Han characters every short run.
 pub fn naming(query: &str) -> Vec<u64> {
     let words = subject_words(query);
     let mut all: Vec<u64> = words.split(' ').map(|word| key(word.as_bytes())).collect();
-    for word in words.split(' ').filter(|word| !word.is_ascii()) {
+    for word in words.split(|c| !is_unspaced(c)).filter(|word| !word.is_empty()) {
         let starts: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
         for length in HAN_NAME {
             all.extend(starts.windows(length + 1).map(|run| key(&word.as_bytes()[run[0]..run[length]])));
@@ -209,9 +239,11 @@ mod tests {
         assert_eq!(beside(&sessions, 2, &[true; 5]), (Some(1), Some(0)));
         assert_eq!(beside(&sessions, 4, &[true; 5]), (None, Some(1)));
         assert_eq!(beside(&sessions, 2, &[false, false, true, true, true]), (Some(4), Some(3)));
-        sessions.remove(7, 1);
+        let at_once = Sessions::of((0..5).map(|slot| (7, (positions[slot as usize], slot))));
+        assert_eq!(at_once, sessions);
+        sessions.remove([(7, 1), (8, 2), (0, 0)].into_iter());
         assert_eq!(beside(&sessions, 2, &[true; 5]), (Some(4), Some(0)));
-        (0..5).for_each(|slot| sessions.remove(7, slot));
+        sessions.remove((0..5).map(|slot| (7, slot)));
         assert!(sessions.is_empty());
     }
 
@@ -231,9 +263,12 @@ mod tests {
         assert_eq!(named(&speakers, "did ann tell bo"), hashes(&["Ann Lee", "Bo"]));
         assert_eq!(named(&speakers, "上周王小明去了哪里？"), hashes(&["王小明"]));
         assert_eq!(named(&speakers, "what did the assistant tell the user"), [0u64; 0]);
-        speakers.remove(speaker_hash("Bo"));
+        // A part of a word is nobody's name where words are spelled out.
+        speakers.add("Ян");
+        assert_eq!(named(&speakers, "чай в январе, Bob, Bó"), [0u64; 0]);
+        speakers.remove([speaker_hash("Bo"), speaker_hash("nobody")].into_iter());
         assert_eq!(named(&speakers, "bo"), hashes(&["Bo"]));
-        speakers.remove(speaker_hash("Bo"));
+        speakers.remove([speaker_hash("Bo")].into_iter());
         assert_eq!(named(&speakers, "bo"), [0u64; 0]);
     }
 

@@ -263,13 +263,14 @@ pub struct InForce<'r> {
 
 impl<'r> InForce<'r> {
     fn of(row: &'r rusqlite::Row<'_>) -> Result<InForce<'r>> {
-        let position: Option<u32> = row.get(14)?;
+        // Where a damaged record stands is not known; resolving it is what reports it.
+        let position = row.get::<_, Option<u32>>(14).unwrap_or(None);
         Ok(InForce {
             columns: columns(row)?,
             subject: text(row, 11)?,
             trigger: text(row, 12)?,
-            session: text(row, 13)?.zip(position),
-            speaker: text(row, 15)?,
+            session: text(row, 13).unwrap_or(None).zip(position),
+            speaker: text(row, 15).unwrap_or(None),
         })
     }
 }

@@ -90,7 +90,7 @@ const HAN: &str = "([0-9]{1,2}|[一二两三四五六七八九十]{1,3})";
 /// Days that are named outright, the longer forms first: what one form has read is not read again.
 static ABSOLUTE: LazyLock<Vec<(Regex, Read)>> = LazyLock::new(|| {
     vec![
-        (pattern(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b"), |c, _| {
+        (pattern(r"\b(\d{4})-(\d{1,2})-(\d{1,2})(?:\b|t)"), |c, _| {
             day(number(c, 1)?, number(c, 2)?, number(c, 3)?)
         }),
         (
@@ -106,8 +106,14 @@ static ABSOLUTE: LazyLock<Vec<(Regex, Read)>> = LazyLock::new(|| {
         }),
         (
             pattern(&format!(r"\b(?:in|during|of|this|last|since|early|late|mid)[ -]+{MONTH}\b")),
-            |c, today| month_of(last_year_with(today, month(c, 1)?, 1), month(c, 1)?),
+            |c, today| {
+                // "This may be so" names no month.
+                let is_verb = &c[1] == "may" && c[0].to_ascii_lowercase().starts_with("this");
+                let month = month(c, 1).filter(|_| !is_verb)?;
+                month_of(last_year_with(today, month, 1), month)
+            },
         ),
+        (pattern(r"\b((?:19|20)\d\d)-(0[1-9]|1[0-2])\b"), |c, _| month_of(number(c, 1)?, number(c, 2)?)),
         (pattern(r"\b(?:in|during|of|since)\s+((?:19|20)\d\d)\b"), |c, _| year(number(c, 1)?)),
         (pattern(&format!("([0-9]{{4}})年{HAN}月{HAN}[日号]?")), |c, _| {
             day(number(c, 1)?, han(c, 2)?, han(c, 3)?)
@@ -162,9 +168,11 @@ static RELATIVE: LazyLock<Vec<(Regex, Read)>> = LazyLock::new(|| {
                 None => Some((first, last)),
             }
         }),
-        (pattern("(?:周|星期|礼拜)([一二三四五六日天])"), |c, today| {
-            weekday(today, han_digit(c[1].chars().next()?)? - 1)
-        }),
+        (
+            // Not "every Wednesday", nor "five times a week".
+            pattern("(?:^|[^每一二两三四五六七八九十几0-9])(?:周|星期|礼拜)([一二三四五六日天])"),
+            |c, today| weekday(today, han_digit(c[1].chars().next()?)? - 1),
+        ),
         (pattern("上个?月"), |_, today| month_before(today)),
         (pattern("这个月|本月"), |_, today| month_of(today.year().into(), today.month().into())),
         (pattern("去年"), |_, today| year(i64::from(today.year()) - 1)),
@@ -368,8 +376,14 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_english_and_chinese() {
-        for text in ["on 2023-07-09", "on July 9, 2023", "9th of July 2023", "2023年7月9日", "2023年七月九号"]
-        {
+        for text in [
+            "on 2023-07-09",
+            "at 2023-07-09T10:00:00Z",
+            "on July 9, 2023",
+            "9th of July 2023",
+            "2023年7月9日",
+            "2023年七月九号",
+        ] {
             one_day(text, "2023-07-09");
         }
         // Without a year: the last one.
@@ -378,6 +392,8 @@ mod tests {
         }
         one_day("on June 3rd", "2023-06-03");
         one_day("十二月二十五日", "2023-12-25");
+        span("in 2022-08", "2022-08-01", "2022-08-31");
+        span("this May", "2024-05-01", "2024-05-31");
         span("in August 2022", "2022-08-01", "2022-08-31");
         span("during February", "2024-02-01", "2024-02-29");
         span("since 2019", "2019-01-01", "2019-12-31");
@@ -432,7 +448,16 @@ mod tests {
         ] {
             assert!(named(text).len() <= 1, "{text}: {:?}", named(text));
         }
-        for text in ["which tea do I like?", "2023-13-45", "on February 30, 2023", "99月99日", ""] {
+        for text in [
+            "this may be",
+            "每周三开会",
+            "一周五次",
+            "which tea do I like?",
+            "2023-13-45",
+            "on February 30, 2023",
+            "99月99日",
+            "",
+        ] {
             assert_eq!(named(text), [], "{text}");
         }
         // Of a long text "yesterday" says nothing of when it is asked about.

@@ -234,7 +234,7 @@ fn a_ledger_under_a_key_of_its_own_is_read_with_that() {
     }
     let from = RestoreFrom { ledger_cipher: Some(key(2)), ..from };
     let restored = restore_of(from, &backup, &new).unwrap();
-    assert_eq!(restored.removed, [lunch.memory_id.clone()]);
+    assert_eq!(restored.removed, std::slice::from_ref(&lunch.memory_id));
 }
 
 #[test]

@@ -424,6 +424,12 @@ fn what_is_packed_in_a_file_is_unpacked_wherever_it_begins() {
             let place = probed.places.iter().find(|place| place.name == name).unwrap();
             assert!(place.copies == 1 && place.unreadable.is_none(), "{way}: {place:?}");
         }
+        // A broken end does not hide what comes before it.
+        let mut broken = bytes.clone();
+        let end = broken.len() - 40;
+        broken[end..].fill(0xff);
+        fs::write(&path, broken).unwrap();
+        assert!(probe(&world, &mei, &[]).is_found(), "{way}, broken at its end");
         // What is cut off is looked at as far as it goes.
         fs::write(&path, &bytes[..bytes.len() / 4]).unwrap();
         assert!(!probe(&world, &mei, &[]).is_found(), "{way}");

@@ -282,6 +282,33 @@ fn a_damaged_record_costs_itself_and_not_the_answer() {
 }
 
 #[test]
+fn a_value_that_cannot_be_costs_its_record_and_not_the_answer() {
+    let mut world = World::new();
+    let mei = writer();
+    let sound = world.say(&mei, None, "zephyr over the quiet harbour", "log-1");
+    let damaged = world.say(&mei, None, "zephyr over the loud market", "log-2");
+    world.drain();
+    world.close();
+    for change in ["position = -1, session = 's'", "speaker = CAST(x'ff' AS TEXT)"] {
+        let database = crate::world::database(&world.path().join("recordari.db"));
+        let sql = format!("UPDATE records SET {change} WHERE record_id = ?1");
+        assert_eq!(database.execute(&sql, [damaged.record_id.as_str()]).unwrap(), 1);
+        drop(database);
+        world.reopen();
+        let answer = world.recall(&mei, &by(Mode::Hybrid, "zephyr"));
+        let hits: Vec<_> = answer.hits.iter().map(|hit| &hit.record.record_id).collect();
+        assert_eq!(hits, [&sound.record_id], "{change}");
+        assert!(answer.left_out.contains(&(damaged.record_id.clone(), Reason::DamagedRecord)), "{answer:?}");
+        let page = recordari::PageRequest { limit: 100, cursor: None };
+        let everything = recordari::Filter::All(Vec::new());
+        let listed = world.memory().list(&mei, &everything, &recordari::StateFilter::Current, &page).unwrap();
+        assert_eq!((listed.records.len(), listed.damaged.as_slice()), (1, &[damaged.record_id.clone()][..]));
+        assert!(!world.memory().verify().unwrap().is_empty(), "{change}");
+        world.close();
+    }
+}
+
+#[test]
 fn a_damaged_page_costs_what_is_on_it_and_the_rest_is_recalled_and_listed() {
     let mut world = World::new();
     let mei = writer();

@@ -90,11 +90,15 @@ fn is_deflated(file: &mut impl Read) -> io::Result<bool> {
     Ok(is_whole && head[8..10] == DEFLATE && io::copy(&mut file.take(more), &mut io::sink())? == more)
 }
 
+/// How much is unpacked at once, in bytes: what came before a break in the same piece is lost.
+const PIECE: usize = 1024;
+
 /// What is no stream, or is broken, ends where it can't be read.
 struct UntilBroken(Option<Box<dyn Read>>);
 
 impl Read for UntilBroken {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(self.0.as_mut().and_then(|stream| stream.read(into).ok()).unwrap_or(0))
+        let piece = into.len().min(PIECE);
+        Ok(self.0.as_mut().and_then(|stream| stream.read(&mut into[..piece]).ok()).unwrap_or(0))
     }
 }
