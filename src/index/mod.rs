@@ -22,5 +22,5 @@ pub use partition::{Added, Entry, Partition, hash_of_words, subject_hash, subjec
 pub use sieve::Sieve;
 pub use sketch::{Among, Sketch};
 pub use spread::Spread;
-pub use turns::{Role, Sessions, Speakers, Turn, naming};
+pub use turns::{Role, Speakers, Turn, naming};
 pub use words::Words;

@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use super::partition::subject_words;
 use super::words::key;
 use crate::change::NamespaceId;
+use crate::text::is_unspaced;
 
-/// The longest run of Han characters of a query that may be a name, and the shortest name.
-const HAN_NAME: std::ops::RangeInclusive<usize> = 2..=4;
+/// How many characters of a script without spaces may be a name in a query.
+const UNSPACED_NAME: std::ops::RangeInclusive<usize> = 2..=4;
 /// The shortest word of a name that a query can name somebody by, in characters.
 const NAME_CHARS: usize = 2;
 
@@ -204,18 +205,13 @@ impl Speakers {
     }
 }
 
-/// Whether a character is of a script that writes names without spaces around them: Han, kana, hangul.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{323af}')
-}
-
-/// The hashes of all that may be the name of somebody in a query: its words, and of Han characters every short run.
+/// The hashes of all that may be the name of somebody in a query: its words, and of scripts without spaces every short run.
 pub fn naming(query: &str) -> Vec<u64> {
     let words = subject_words(query);
     let mut all: Vec<u64> = words.split(' ').map(|word| key(word.as_bytes())).collect();
     for word in words.split(|c| !is_unspaced(c)).filter(|word| !word.is_empty()) {
         let starts: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
-        for length in HAN_NAME {
+        for length in UNSPACED_NAME {
             all.extend(starts.windows(length + 1).map(|run| key(&word.as_bytes()[run[0]..run[length]])));
         }
     }

@@ -12,7 +12,7 @@ use crate::record::{Record, RecordId};
 /// How many left-out records an answer names.
 pub(super) const LEFT_OUT_MAX: usize = 100;
 
-/// One named part of a score: value and weight lie in [0, 1], the contribution is their product on a grid
+/// One named part of a score: value and weight lie in [0, 1], the contribution is their product, rounded down on a grid
 /// of 2^-20. A score is the sum of its contributions, exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {

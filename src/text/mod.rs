@@ -36,6 +36,7 @@ pub use canonical::{canonical, mentions, statement};
 pub use clip::{char_count, clip};
 pub use days::days_named;
 pub use escape::escape_control;
+pub use script::is_unspaced;
 pub use similar::{Sketch, is_similar, similarity};
 pub use traits::{ASKS, ASKS_ALL, ORDERS};
 

@@ -39,7 +39,7 @@ pub(super) fn of(c: char) -> Script {
 
 /// Says whether `c` is a letter of a script that puts no spaces between words (Han, kana, Thai, Lao,
 /// Khmer, Myanmar), or of Hangul, whose words carry so many endings that it is treated alike.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     is_hangul(c)
         || matches!(
             c,
