@@ -6,6 +6,8 @@
 pub(crate) enum Step {
     /// Freed bytes of the database are not overwritten.
     SecureDelete,
+    /// The unused space of pages is not emptied.
+    Gaps,
     /// The journal is not emptied.
     Journal,
     /// A version keeps what it says.

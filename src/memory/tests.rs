@@ -11,9 +11,9 @@ use crate::embed::HashingEmbedder;
 use crate::forget::{Forget, Forgotten};
 use crate::gate::Policy;
 use crate::namespace::{Namespace, Principal};
-use crate::record::{Candidate, Kind, RecordId, Source};
+use crate::record::{Candidate, Kind, MemoryId, RecordId, Source};
 use crate::remember::{Correction, Outcome};
-use crate::store::{RestoreFrom, Selector, restore};
+use crate::store::{RestoreFrom, Selector, Written, restore};
 use crate::trust::Authority;
 
 const TEXT: &str = "orders Marzipanforelle 杏仁鳟鱼 with extra almonds";
@@ -61,7 +61,24 @@ fn said(memory: &Memory, content: &str, source: &str) -> Candidate {
     }
 }
 
-fn committed(outcome: Outcome) -> crate::store::Written {
+fn correction(memory: &Memory, of: &Written, content: &str, source: &str) -> Correction {
+    Correction {
+        expected: of.record_id.clone(),
+        memory: of.memory_id.clone(),
+        content: content.to_owned(),
+        source: Source::parse(source),
+        observed_at: memory.now(),
+        authority: Authority::UserExplicit,
+        confidence: 1.0,
+        metadata: None,
+        valid_from: None,
+        expires_at: None,
+        write_reason: None,
+        renew_consent: false,
+    }
+}
+
+fn committed(outcome: Outcome) -> Written {
     outcome.written().expect("it is committed")
 }
 
@@ -79,20 +96,7 @@ fn found_after_forgetting(broken: Option<Step>) -> Vec<String> {
     }
     let lunch = Candidate { subject: Some("lunch".to_owned()), ..said(&memory, OLDER, "chat-1#4") };
     let older = committed(memory.remember(&project, &lunch).unwrap());
-    let correction = Correction {
-        expected: older.record_id.clone(),
-        memory: older.memory_id.clone(),
-        content: TEXT.to_owned(),
-        source: Source::parse("chat-1#9"),
-        observed_at: memory.now(),
-        authority: Authority::UserExplicit,
-        confidence: 1.0,
-        metadata: None,
-        valid_from: None,
-        expires_at: None,
-        write_reason: None,
-        renew_consent: false,
-    };
+    let correction = correction(&memory, &older, TEXT, "chat-1#9");
     let written = committed(memory.correct(&project, &correction).unwrap().unwrap());
     // Another source says the same, somebody guesses it, and something was made of it elsewhere.
     let again = Candidate { subject: Some("lunch".to_owned()), ..said(&memory, TEXT, "chat-5#2") };
@@ -173,5 +177,49 @@ fn every_broken_step_of_forgetting_is_caught_by_the_probe() {
         let found = with_broken(Some(*step), || found_after_forgetting(Some(*step)));
         let is_there = |name: &String| name.starts_with(place) || name.ends_with(place);
         assert!(found.iter().any(is_there), "{step:?}: {found:?}");
+    }
+}
+
+/// What many people say in turn, now in few words and now in many, so that the tree of records grows in its middle and its
+/// pages are balanced often.
+fn said_by_many(folder: &Path) -> Vec<(Principal, String, MemoryId)> {
+    let memory = opened(folder);
+    let mut all = Vec::new();
+    for number in 0_usize..600 {
+        let user = format!("user{}", number * 7 % 31);
+        let who = Principal::new(Namespace::new("acme").unwrap().user(&user).unwrap());
+        let content = format!("box {number:03} holds {}", "pegs ".repeat(1 + number * number % 151));
+        let written = committed(memory.remember(&who, &said(&memory, content.trim(), "diary")).unwrap());
+        all.push((who, format!("box {number:03} holds pegs"), written.memory_id));
+    }
+    all
+}
+
+fn copies(folder: &Path, content: &str) -> usize {
+    let database = fs::read(folder.join("recordari.db")).unwrap();
+    aho_corasick::AhoCorasick::new([content]).unwrap().find_iter(&database).count()
+}
+
+#[test]
+fn what_sqlite_leaves_in_the_unused_space_of_pages_goes_with_a_deletion_and_is_found_by_the_probe() {
+    for broken in [Some(Step::Gaps), None] {
+        with_broken(broken, || {
+            let folder = tempfile::tempdir().unwrap();
+            let said = said_by_many(folder.path());
+            let is_twice = |said: &&(Principal, String, MemoryId)| copies(folder.path(), &said.1) > 1;
+            let (who, content, memory_id) = said.iter().find(is_twice).expect("some are there twice").clone();
+            let memory = opened(folder.path());
+            let forget = Forget::new(Selector::Memory(memory_id), "asked for");
+            let forgotten = memory.forget(&who, &forget).unwrap();
+            assert!(matches!(forgotten, Forgotten::Done(_)), "{forgotten:?}");
+            let probed = memory.probe(&who, &[content], &[], &mut |_, _| {}).unwrap();
+            let found = probed.places.iter().filter(|place| place.copies > 0).map(|place| &*place.name);
+            let expected: &[&str] = if broken.is_some() { &["recordari.db"] } else { &[] };
+            assert_eq!(found.collect::<Vec<_>>(), expected);
+            // All gaps are emptied, whatever was in them, and the pages are sound.
+            drop(memory);
+            assert_eq!(said.iter().any(|said| is_twice(&said)), broken.is_some());
+            assert_eq!(opened(folder.path()).verify().unwrap(), []);
+        });
     }
 }

@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::cipher::{CipherKey, must_be_usable};
+use super::held::open_beside;
 use crate::broken::{Step, is_broken};
 use crate::error::{Error, Result};
 
@@ -106,7 +107,7 @@ fn journal_mode(connection: &Connection, mode: &str) -> rusqlite::Result<String>
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
 }
@@ -151,7 +152,7 @@ const PLAIN: &[u8; 16] = b"SQLite format 3\0";
 /// Whether a file is a database that is not encrypted.
 pub(crate) fn is_plain(path: &Path) -> bool {
     let mut begin = [0; PLAIN.len()];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
+    open_beside(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *PLAIN
 }
 
 fn not_encrypted(path: &Path) -> String {

@@ -14,6 +14,8 @@ mod erase;
 mod events;
 mod facts;
 mod filter;
+mod gaps;
+mod held;
 mod history;
 mod idempotency;
 mod ids;
@@ -40,7 +42,7 @@ mod writing;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -57,6 +59,7 @@ pub(crate) use connection::{PAGE_BYTES, is_plain};
 pub use derived::DERIVED;
 pub use erase::{Erased, Selector};
 pub use filter::{Compare, Filter, PAGE_MAX, Page, PageRequest, StateFilter};
+pub(crate) use held::{Reader, open_beside};
 pub use history::{AsOf, HistoryEntry};
 pub use idempotency::Seen;
 pub(crate) use ids::minted;
@@ -89,6 +92,10 @@ pub struct Store {
     /// Set when a commit failed at the disk: whether it will be there after a crash is unknown, and
     /// only opening the store again can tell. Retrying a failed sync can report success falsely.
     poisoned: AtomicBool,
+    /// The log in which all pages are that may have something in their gaps, if that is known.
+    gapless: Mutex<Option<gaps::LogId>>,
+    /// After every connection.
+    _held: Arc<held::Held>,
 }
 
 /// What opening a store found and did.
@@ -131,6 +138,8 @@ impl Store {
         connection::for_writing(&writer)?;
         let (secret, _) = Secret::open(folder)?;
         let store = Store {
+            _held: held::Held::of(folder).map_err(Error::io(folder))?,
+            gapless: Mutex::new(None),
             folder: folder.to_owned(),
             cipher: cipher.cloned(),
             secret,
@@ -244,8 +253,8 @@ impl Store {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Copies what the journal holds into the database and empties it, so that erased bytes are in
-    /// neither. False when others read or write for all of `patience` and it could not be emptied.
+    /// Copies what the journal holds into the database and empties it, and the unused space of pages, so that erased bytes
+    /// are in neither. False when others read or write for all of `patience` and it could not be emptied.
     ///
     /// # Errors
     /// `Database` when the disk refuses, or has less room than the database would grow by.
@@ -259,10 +268,7 @@ impl Store {
         if Slack::of(&self.folder).free().is_some_and(|free| free < growth) {
             return Err(Error::Database("the disk has no room for what the journal holds".into()));
         }
-        writer.busy_timeout(patience)?;
-        let busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-        writer.busy_timeout(connection::BUSY_TIMEOUT)?;
-        Ok(busy? == 0)
+        self.empty_journal_and_gaps(&writer, patience)
     }
 
     /// By how many bytes the database would grow if the journal were copied into it.

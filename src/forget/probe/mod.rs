@@ -19,7 +19,7 @@ use aho_corasick::AhoCorasick;
 use crate::change::DocId;
 use crate::error::{Error, Result};
 use crate::index::keyword::View;
-use crate::store::{CipherKey, Snapshot};
+use crate::store::{CipherKey, Snapshot, open_beside};
 use crate::text::terms;
 use needles::Seen;
 use open_files::still_open;
@@ -176,7 +176,7 @@ fn look(
     cipher: Option<&CipherKey>,
     witness: Option<&AhoCorasick>,
 ) -> std::io::Result<(Seen, Option<String>)> {
-    let mut seen = needles.in_reader(fs::File::open(path)?, witness, CHUNK)?;
+    let mut seen = needles.in_reader(open_beside(path)?, witness, CHUNK)?;
     let mut unpacked = 0;
     for stream in std::mem::take(&mut seen.packed) {
         let reader = stream.unpacked(path)?.take(UNPACKED_MAX - unpacked);

@@ -1,7 +1,6 @@
 //! What do packed streams in a file say? They are told by how they begin, wherever that is, since files lie in files.
 //! Streams within such streams are not looked for.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use lz4_flex::frame::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::Result;
+use crate::store::open_beside;
 
 /// How much of one file is unpacked at most, in bytes, so that nobody keeps a probe busy with a stream that has no end.
 pub(super) const UNPACKED_MAX: u64 = 1 << 30;
@@ -56,7 +56,7 @@ impl Stream {
 
     /// What it unpacks to, up to its end or to where it can't be unpacked further.
     pub(super) fn unpacked(self, path: &Path) -> io::Result<impl Read> {
-        let mut file = BufReader::new(File::open(path)?);
+        let mut file = BufReader::new(open_beside(path)?);
         file.seek(SeekFrom::Start(self.at))?;
         let unpacked: Option<Box<dyn Read>> = match self.packing {
             Packing::Gzip => Some(Box::new(GzDecoder::new(file))),

@@ -1,11 +1,10 @@
 //! What do the files of an encrypted database say? Reads them page by page, those in no tree included, which SQLite does
 //! not show. What a file is is told by its bytes, whatever its name: copies have other names.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use crate::store::{CipherKey, PAGE_BYTES, is_plain};
+use crate::store::{CipherKey, PAGE_BYTES, Reader, is_plain, open_beside};
 
 /// How a page tells that it was decrypted: the page size of its database, and how many bytes of each page are not content.
 const TOLD: [(usize, u8); 3] = [(16, 0x20), (17, 0x00), (20, 80)];
@@ -30,7 +29,7 @@ pub(super) enum More {
 
 /// Looks at how a file begins.
 pub(super) fn more(path: &Path, cipher: Option<&CipherKey>) -> io::Result<More> {
-    let mut file = File::open(path)?;
+    let mut file = open_beside(path)?;
     let mut first = Vec::new();
     (&mut file).take(u64::from(PAGE_BYTES)).read_to_end(&mut first)?;
     if first.is_empty() || is_plain(path) {
@@ -38,7 +37,7 @@ pub(super) fn more(path: &Path, cipher: Option<&CipherKey>) -> io::Result<More> 
     }
     let decrypted = |cipher: &CipherKey, header: usize, frame: usize| -> io::Result<More> {
         Ok(More::Decrypted(Box::new(Decrypted {
-            file: BufReader::with_capacity(1 << 20, File::open(path)?),
+            file: BufReader::with_capacity(1 << 20, open_beside(path)?),
             cipher: cipher.clone(),
             header,
             frame,
@@ -88,7 +87,7 @@ fn is_key_of(cipher: &CipherKey, first: &[u8]) -> bool {
 
 /// A file of an encrypted database.
 pub(super) struct Decrypted {
-    file: BufReader<File>,
+    file: BufReader<Reader>,
     cipher: CipherKey,
     /// How many bytes come before the first page, and before each.
     header: usize,
