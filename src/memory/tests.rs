@@ -182,14 +182,13 @@ fn every_broken_step_of_forgetting_is_caught_by_the_probe() {
 
 /// What many people say in turn, now in few words and now in many, so that the tree of records grows in its middle and its
 /// pages are balanced often.
-fn said_by_many(folder: &Path) -> Vec<(Principal, String, MemoryId)> {
-    let memory = opened(folder);
+fn said_by_many(memory: &Memory, numbers: std::ops::Range<usize>) -> Vec<(Principal, String, MemoryId)> {
     let mut all = Vec::new();
-    for number in 0_usize..600 {
+    for number in numbers {
         let user = format!("user{}", number * 7 % 31);
         let who = Principal::new(Namespace::new("acme").unwrap().user(&user).unwrap());
         let content = format!("box {number:03} holds {}", "pegs ".repeat(1 + number * number % 151));
-        let written = committed(memory.remember(&who, &said(&memory, content.trim(), "diary")).unwrap());
+        let written = committed(memory.remember(&who, &said(memory, content.trim(), "diary")).unwrap());
         all.push((who, format!("box {number:03} holds pegs"), written.memory_id));
     }
     all
@@ -205,7 +204,7 @@ fn what_sqlite_leaves_in_the_unused_space_of_pages_goes_with_a_deletion_and_is_f
     for broken in [Some(Step::Gaps), None] {
         with_broken(broken, || {
             let folder = tempfile::tempdir().unwrap();
-            let said = said_by_many(folder.path());
+            let mut said = said_by_many(&opened(folder.path()), 0..600);
             let is_twice = |said: &&(Principal, String, MemoryId)| copies(folder.path(), &said.1) > 1;
             let (who, content, memory_id) = said.iter().find(is_twice).expect("some are there twice").clone();
             let memory = opened(folder.path());
@@ -216,7 +215,12 @@ fn what_sqlite_leaves_in_the_unused_space_of_pages_goes_with_a_deletion_and_is_f
             let found = probed.places.iter().filter(|place| place.copies > 0).map(|place| &*place.name);
             let expected: &[&str] = if broken.is_some() { &["recordari.db"] } else { &[] };
             assert_eq!(found.collect::<Vec<_>>(), expected);
-            // All gaps are emptied, whatever was in them, and the pages are sound.
+            // So it is with what was written since: all gaps are emptied, whatever was in them, and the pages are sound.
+            said.extend(said_by_many(&memory, 600..1000));
+            let (who, _, memory_id) = said.pop().unwrap();
+            let forgotten =
+                memory.forget(&who, &Forget::new(Selector::Memory(memory_id), "asked for")).unwrap();
+            assert!(matches!(forgotten, Forgotten::Done(_)), "{forgotten:?}");
             drop(memory);
             assert_eq!(said.iter().any(|said| is_twice(&said)), broken.is_some());
             assert_eq!(opened(folder.path()).verify().unwrap(), []);

@@ -92,9 +92,11 @@ impl Store {
                 let version: u32 = other.pragma_query_value(None, "user_version", |row| row.get(0))?;
                 other.pragma_update(None, "user_version", version)?;
             }
-            let is_all = is_first && log.commits == begun.commits;
             other.execute_batch("COMMIT")?;
             if again.is_empty() {
+                // The first who writes to an empty log gives it its name.
+                let log = files.log()?;
+                let is_all = is_first && log.commits == begun.commits.wrapping_add(u32::from(emptied));
                 *known = is_all.then_some(log.id);
                 return Ok(true);
             }
