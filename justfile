@@ -38,9 +38,9 @@ kills count="300":
 damage count="2000":
     RECORDARI_DAMAGES="$1" cargo test --locked --test promises damage:: -- --nocapture
 
-# Kills a process, and makes its disk fail, at every so manieth system call that changes a file: `just system-calls 1`
-system-calls every="20":
-    RECORDARI_SYSTEM_CALLS="$1" cargo test --locked --test promises system_calls -- --nocapture
+# Kills a process, and makes its disk fail, at every so manieth system call that changes a file, from one on: `just system-calls 2 1`
+system-calls every="20" from="1":
+    RECORDARI_SYSTEM_CALLS="$1" RECORDARI_SYSTEM_CALLS_FROM="$2" cargo test --locked --test promises system_calls -- --nocapture
 
 # Plants so many canaries in every form, forgets them, and looks for them; and for what a clean-up could leave: `just probe 2000`
 probe canaries="200":

@@ -13,7 +13,7 @@ use crate::gate::secrets;
 use crate::memory::Memory;
 use crate::namespace::{Namespace, Principal};
 use crate::reason::Reason;
-use crate::recall::{Mode, Query, Recalled};
+use crate::recall::{Hit, Mode, Query, Recalled};
 use crate::record::{Record, RecordId, State};
 
 /// How many memories an answer may hold, and how many characters: enough for the deepest figure.
@@ -87,17 +87,17 @@ impl Asking<'_> {
             let answer = memory.recall(&principal, &query)?;
             report.latencies.push(started.elapsed());
             // What stands in a wider namespace is rightly seen.
-            report.foreign += answer.hits.iter().filter(|hit| !principal.sees(&hit.record.namespace)).count();
+            report.foreign += shown(&answer).filter(|record| !principal.sees(&record.namespace)).count();
             let now = clock.now();
             let is_expired = |record: &Record| record.expires_at.is_some_and(|expires_at| expires_at <= now);
-            let hits = || answer.hits.iter().map(|hit| &hit.record);
-            report.expired += hits().filter(|record| is_expired(record)).count();
-            report.secrets += hits().filter(|record| secrets::find(&record.content).is_some()).count();
+            report.expired += shown(&answer).filter(|record| is_expired(record)).count();
+            report.secrets +=
+                shown(&answer).filter(|record| secrets::find(&record.content).is_some()).count();
             let is_gone = |record: &&Record| {
                 record.state != State::Current
                     || forgotten.contains(&(&record.namespace, record.content.as_str()))
             };
-            report.forgotten += hits().filter(is_gone).count();
+            report.forgotten += shown(&answer).filter(is_gone).count();
             let left_out = |reason: Reason| {
                 let named = |(id, why): &&(RecordId, Reason)| *why == reason && judged.right.contains(id);
                 answer.left_out.iter().filter(named).count()
@@ -123,13 +123,15 @@ impl Asking<'_> {
     }
 }
 
+/// Everything that an answer shows.
+fn shown(answer: &Recalled) -> impl Iterator<Item = &Record> {
+    answer.hits.iter().chain(&answer.standing).map(|hit| &hit.record)
+}
+
 fn mark(answer: &Recalled, judged: &Judged<'_>) -> Metrics {
-    let places: Vec<usize> = answer
-        .hits
-        .iter()
-        .enumerate()
-        .filter(|(_, hit)| judged.right.binary_search(&hit.record.record_id).is_ok())
-        .map(|(place, _)| place)
-        .collect();
-    Metrics::of(&places, judged.right.len() + judged.lost)
+    let is_right = |hit: &Hit| judged.right.binary_search(&hit.record.record_id).is_ok();
+    let places: Vec<usize> =
+        answer.hits.iter().enumerate().filter(|(_, hit)| is_right(hit)).map(|(place, _)| place).collect();
+    let standing = answer.standing.iter().filter(|hit| is_right(hit)).count();
+    Metrics::of(&places, standing, judged.right.len() + judged.lost)
 }

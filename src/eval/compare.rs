@@ -72,6 +72,13 @@ fn figures(metrics: &Metrics) -> Figures {
     metrics.named().map(|(_, value)| value)
 }
 
+/// The figures of a saved report, which may be of a version that had one less.
+fn all_of(values: &[f64]) -> Option<Figures> {
+    let recall_10 = values.get(1).copied()?;
+    let values = [values, &[recall_10]].concat();
+    values.get(..FIGURES)?.try_into().ok()
+}
+
 impl Report {
     /// The first recall by everything compared with each other one of this report: by less, or with a part left out.
     pub fn differences(&self) -> Vec<Difference> {
@@ -108,7 +115,7 @@ impl Report {
                 .map(|(query, values)| {
                     let values: Option<Vec<f64>> =
                         values.as_array().and_then(|values| values.iter().map(Value::as_f64).collect());
-                    Ok((query.as_str(), values.and_then(|values| values.try_into().ok()).ok_or_else(wrong)?))
+                    Ok((query.as_str(), values.and_then(|values| all_of(&values)).ok_or_else(wrong)?))
                 })
                 .collect::<Result<_>>()?;
             let pairs: Vec<_> = mode

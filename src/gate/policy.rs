@@ -53,6 +53,8 @@ pub struct RecallPolicy {
     pub centring: f64,
     pub near_duplicate: f64,
     pub kind_share: f64,
+    pub standing: usize,
+    pub standing_share: f64,
     pub weights: Weights,
     pub half_life_days: HalfLife,
 }
@@ -195,6 +197,8 @@ impl Policy {
             ("recall.centring must lie between 0 and 1", fraction(recall.centring)),
             ("recall.near_duplicate must lie between 0 and 1", fraction(recall.near_duplicate)),
             ("recall.kind_share must lie between 0 and 1", fraction(recall.kind_share)),
+            ("recall.standing must lie between 0 and 100", recall.standing <= 100),
+            ("recall.standing_share must lie between 0 and 1", fraction(recall.standing_share)),
             ("recall.weights must each lie between 0 and 1", all.iter().all(|weight| fraction(*weight))),
             ("recall.weights must sum to 1", (all.iter().sum::<f64>() - 1.0).abs() < 1e-6),
             (

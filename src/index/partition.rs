@@ -8,11 +8,12 @@ use super::block::{Beside, Neighbours, RowKey, Stale, VectorBlock};
 use super::bm25::Collection;
 use super::sieve::Sieve;
 use super::spread::{self, Spread};
-use super::turns::{Sessions, Speakers, Turn};
+use super::turns::{Role, Sessions, Speakers, Turn};
 use super::words::{Postings, Words, key};
 use crate::change::{Columns, DocId, NamespaceId, Seq};
+use crate::record::Form;
 use crate::text::{ASKS, ORDERS, canonical};
-use crate::trust::Sensitivity;
+use crate::trust::{Authority, Sensitivity};
 
 /// From this share of slots on that hold nothing any more, a partition is better loaded anew.
 const DEAD_SHARE: usize = 4;
@@ -70,6 +71,8 @@ pub struct Partition {
     lacking: usize,
     /// By slot: what has to call a record up.
     triggers: Arc<BTreeMap<u32, String>>,
+    /// The slots of rules and preferences, in their order; those that are not in force any more among them.
+    orders: Arc<Vec<u32>>,
     /// Whether any record has, or had, a subject.
     subjects: bool,
     sessions: Arc<Sessions>,
@@ -106,7 +109,9 @@ impl Partition {
         let turns =
             (0..).zip(&entries).map(|(slot, entry)| (entry.turn.session, (entry.turn.position, slot)));
         let sessions = Sessions::of(turns);
+        let orders = (0..).zip(&entries).filter(|(_, entry)| is_order(entry)).map(|(slot, _)| slot);
         Partition {
+            orders: Arc::new(orders.collect()),
             subjects: entries.iter().any(|entry| entry.subject != 0),
             at,
             newest: members.last().copied().unwrap_or(NamespaceId(0)),
@@ -124,6 +129,12 @@ impl Partition {
             speakers: Arc::new(speakers),
             spread: Arc::default(),
         }
+    }
+
+    /// The slots of what people said is to be done, or what they prefer, the older first: rules, preferences, and what is
+    /// worded like one. What a model inferred or a tool reported is never among them, nor what an assistant said.
+    pub fn orders(&self) -> &[u32] {
+        &self.orders
     }
 
     /// Who speaks in it.
@@ -331,6 +342,9 @@ impl Partition {
             entry.turn.asks = count(ASKS).map_or(0, |(_, count)| (*count).min(u16::from(u8::MAX)) as u8);
             entry.turn.orders = count(ORDERS).is_some();
             entries.push(entry);
+            if is_order(&entry) {
+                Arc::make_mut(&mut self.orders).push(slot);
+            }
             if entry.turn.session != 0 {
                 let sessions = Arc::make_mut(&mut self.sessions);
                 sessions.add(entry.turn.session, slot, |other| is_before(entries, other, slot));
@@ -364,9 +378,18 @@ impl Partition {
             + self.sieve.bytes()
             + self.words.bytes()
             + self.sessions.bytes()
+            + self.orders.len() * size_of::<u32>()
             + vectors
             + graph
     }
+}
+
+/// Whether a record says how to act from now on, or what somebody prefers, and a person stands behind it.
+fn is_order(entry: &Entry) -> bool {
+    let says_how = matches!(entry.columns.form, Form::Rule | Form::Preference);
+    (says_how || entry.turn.orders)
+        && entry.turn.role != Role::Assistant
+        && entry.columns.authority > Authority::ToolObserved
 }
 
 /// Whether a slot comes before another in their session: by position, and of one position what was written first.

@@ -297,7 +297,7 @@ impl Memory {
         let kept = &sources.policy.traces;
         if kept.keep_days > 0 && kept.keep_at_most > 0 {
             let trace_id = minted("trc", sources.now)?;
-            let shown = answer.hits.iter().map(|hit| hit.record.record_id.as_str());
+            let shown = answer.hits.iter().chain(&answer.standing).map(|hit| hit.record.record_id.as_str());
             let records: Vec<&str> = shown.chain(answer.left_out.iter().map(|(id, _)| id.as_str())).collect();
             let digest = sources.store.projection_digest(&answer.projection);
             self.inner.keep_trace(NewTrace {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::project::Projected;
 use super::{Mode, Query};
 use crate::namespace::Namespace;
 use crate::reason::Reason;
@@ -131,11 +132,14 @@ pub struct Plan {
 pub struct Recalled {
     /// The memories, the best first; records about one subject stand together.
     pub hits: Vec<Hit>,
-    /// Why there is none, if so.
+    /// Rules and preferences of people that hold whatever is asked, and are not among the hits: as many as the policy says, the
+    /// best first. What a model inferred, a tool reported or an assistant said is never among them.
+    pub standing: Vec<Hit>,
+    /// Why there is no hit, if so.
     pub reason: Option<Reason>,
     /// Records that came close and are not in the answer; a bounded list.
     pub left_out: Vec<(RecordId, Reason)>,
-    /// The hits as text for a model, within the budget and fenced as data. Empty without hits.
+    /// What stands and the hits as text for a model, within the budget and fenced as data. Empty without either.
     pub projection: String,
     /// The id under which the trace is kept; set by the memory that keeps it.
     pub trace_id: Option<String>,
@@ -159,6 +163,7 @@ impl Recalled {
         };
         Recalled {
             hits: Vec::new(),
+            standing: Vec::new(),
             reason: Some(reason),
             left_out: Vec::new(),
             projection: String::new(),
@@ -171,13 +176,9 @@ impl Recalled {
         Recalled { plan, ..self }
     }
 
-    pub(super) fn of(
-        hits: Vec<Hit>,
-        mut left_out: Vec<(RecordId, Reason)>,
-        over_budget: Vec<RecordId>,
-        projection: String,
-        plan: Plan,
-    ) -> Recalled {
+    pub(super) fn of(projected: Projected, mut left_out: Vec<(RecordId, Reason)>, plan: Plan) -> Recalled {
+        let Projected { text: projection, hits, standing, over_budget } = projected;
+        left_out.retain(|(id, _)| standing.iter().all(|hit| hit.record.record_id != *id));
         left_out.splice(0..0, over_budget.into_iter().map(|id| (id, Reason::OverBudget)));
         left_out.truncate(LEFT_OUT_MAX);
         // What stood in the way of the best one says most about why there is none.
@@ -185,6 +186,6 @@ impl Recalled {
             matches!(reason, Reason::OverBudget | Reason::BelowMinimumScore | Reason::ReadTriggerUnmet)
         });
         let reason = hits.is_empty().then(|| obstacle.unwrap_or(Reason::NoRelevantMemory));
-        Recalled { hits, reason, left_out, projection, trace_id: None, plan }
+        Recalled { hits, standing, reason, left_out, projection, trace_id: None, plan }
     }
 }

@@ -106,6 +106,33 @@ pub(super) fn choose(
     Ok(Chosen { hits: arrange(&ranking, picked, query), left_out })
 }
 
+/// The rules and preferences that are shown whatever is asked, the best first; those among the hits, and what says nearly the
+/// same, are not shown again.
+pub(super) fn standing(
+    sources: Sources<'_>,
+    snapshot: &Snapshot<'_>,
+    principal: &Principal,
+    ground: &Ground,
+    mut ranking: Ranking<'_>,
+    hits: &[Hit],
+    query: &Query,
+) -> Result<Vec<Hit>> {
+    let policy = &sources.policy.recall;
+    let mut told: Vec<Arc<Known>> = hits.iter().map(|hit| sources.memo.of(&hit.record)).collect();
+    let mut standing: Vec<Hit> = Vec::new();
+    while standing.len() < policy.standing
+        && let Some(scored) = ranking.next(snapshot)?
+    {
+        let Ok(one) = resolve(snapshot, principal, ground, scored, query)? else { continue };
+        let telling = sources.memo.of(&one.record);
+        if !told.iter().any(|before| before.is_the_same_as(&telling, policy.near_duplicate)) {
+            told.push(telling);
+            standing.push(hit(&ranking, one, None, query));
+        }
+    }
+    Ok(standing)
+}
+
 /// Reads one record, or says why it is no answer.
 fn resolve(
     snapshot: &Snapshot<'_>,
@@ -252,24 +279,27 @@ fn arrange(ranking: &Ranking<'_>, picked: Vec<Resolved>, query: &Query) -> Vec<H
         order.extend(members);
     }
     let mut leading: HashSet<u64> = HashSet::new();
-    let hit = |one: Resolved| {
+    let grouped = |one: Resolved| {
         let key = subject(&one);
         let group = key.and_then(|key| {
             groups.get(&key).map(|group| Group { prevails: leading.insert(key), ..group.clone() })
         });
-        let refresh_required = contradicted(&one.record, query);
-        Hit {
-            score: one.scored.score,
-            parts: ranking.parts_of(&one.scored),
-            group,
-            refresh_required,
-            shown: Shown::Full,
-            record: one.record,
-        }
+        hit(ranking, one, group, query)
     };
-    let mut hits: Vec<Hit> = order.into_iter().map(hit).collect();
+    let mut hits: Vec<Hit> = order.into_iter().map(grouped).collect();
     hits.sort_by_key(|hit| hit.refresh_required);
     hits
+}
+
+fn hit(ranking: &Ranking<'_>, one: Resolved, group: Option<Group>, query: &Query) -> Hit {
+    Hit {
+        score: one.scored.score,
+        parts: ranking.parts_of(&one.scored),
+        group,
+        refresh_required: contradicted(&one.record, query),
+        shown: Shown::Full,
+        record: one.record,
+    }
 }
 
 /// Which of two records about one subject prevails, and why. Of two that were observed and recorded at the

@@ -15,6 +15,8 @@ use crate::text::ASKS_ALL;
 
 /// Of so many of the best candidates the turns around are candidates too.
 const AROUND: usize = 50;
+/// So many rules and preferences are looked at whatever is asked.
+const ORDERS_MAX: usize = 128;
 /// How much of the match of the turn before and of the one after counts, where nobody's role is known. What follows a question
 /// is likely its answer.
 const BEFORE: f64 = 0.4;
@@ -118,6 +120,26 @@ impl<'a> Context<'a> {
         around.sort_unstable();
         around.dedup();
         around
+    }
+
+    /// Looks at the rules and preferences that hold whatever is asked, of very many the newest. Returns each with its number.
+    pub(super) fn take_orders(&mut self, candidates: &[Place]) -> Vec<(usize, Place)> {
+        let known: HashMap<Place, usize> = candidates.iter().copied().zip(0..).collect();
+        let mut orders: Vec<Place> = Vec::new();
+        for (number, region) in self.ground.regions.iter().enumerate() {
+            let slots = region.partition.orders().iter().rev().map(|slot| *slot as usize);
+            orders.extend(
+                slots.filter(|slot| region.allowed[*slot]).take(ORDERS_MAX).map(|slot| (number, slot)),
+            );
+        }
+        let observed = |place: &Place| self.region(*place).partition.entries()[place.1].columns.observed_at;
+        orders.sort_by_key(|place| std::cmp::Reverse((observed(place), self.doc(*place))));
+        orders.truncate(ORDERS_MAX);
+        let first = self.bases.len();
+        let further: Vec<Place> = orders.iter().copied().filter(|place| !known.contains_key(place)).collect();
+        self.look_at(&further);
+        let candidates = orders.iter().filter_map(|place| Some((*known.get(place)?, *place)));
+        candidates.chain((first..).zip(further.iter().copied())).collect()
     }
 
     fn take(&mut self, places: &[Place]) {

@@ -81,11 +81,12 @@ pub fn recall(sources: Sources<'_>, principal: &Principal, query: &Query) -> Res
     }
     let found = gather::gather(&ground, query, &terms, &sources.policy.recall);
     let gathered = Instant::now();
-    let ranking = score::rank(sources, &ground, &found, query);
+    let (ranking, standing) = score::rank(sources, &ground, &found, query);
     let chosen = choose::choose(sources, &snapshot, principal, &ground, ranking, query)?;
-    let (projection, hits, over_budget) = project::project(sources, chosen.hits, query);
+    let standing = choose::standing(sources, &snapshot, principal, &ground, standing, &chosen.hits, query)?;
+    let projected = project::project(sources, chosen.hits, standing, query);
     let plan = ground.into_plan(query, found.looked);
-    let mut answer = Recalled::of(hits, chosen.left_out, over_budget, projection, plan);
+    let mut answer = Recalled::of(projected, chosen.left_out, plan);
     answer.plan.timings = Timings {
         embed_us: (embedded - started).as_micros() as u64,
         gather_us: (gathered - embedded).as_micros() as u64,

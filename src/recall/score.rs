@@ -45,13 +45,14 @@ pub(super) struct Scored {
     matched: Match,
 }
 
-/// Scores every allowed record that any search found. Ties go to the older document, so the order is total.
+/// Scores every allowed record that any search found, and by themselves the rules and preferences that hold whatever is
+/// asked. Ties go to the older document, so the order is total.
 pub(super) fn rank<'a>(
     sources: Sources<'a>,
     ground: &'a Ground,
     found: &'a Found,
     query: &Query,
-) -> Ranking<'a> {
+) -> (Ranking<'a>, Ranking<'a>) {
     let policy = &sources.policy.recall;
     let strength = Strength::of(policy, found.by_words, ground.asked.vector.is_some());
     let mut candidates: Vec<Candidate> = Vec::with_capacity(2 * policy.candidates);
@@ -91,8 +92,13 @@ pub(super) fn rank<'a>(
         candidates.into_iter().map(|Candidate { region, slot, .. }| (region, slot)).collect();
     let at = query.valid_at.unwrap_or(sources.now);
     let hints = Hints::of(&query.text, ground, at);
-    let context = Context::of(ground, found, strength, hints, &mut places);
-    let mut ranking = Ranking { sources, ground, strength, heap: BinaryHeap::new() };
+    let mut context = Context::of(ground, found, strength, hints, &mut places);
+    let orders = match policy.standing {
+        0 => Vec::new(),
+        _ => context.take_orders(&places),
+    };
+    let mut ranking = Ranking { sources, ground, strength, heap: BinaryHeap::new(), matching: true };
+    let mut standing = Ranking { heap: BinaryHeap::new(), matching: false, ..ranking };
     let ranked = |(nth, (region, slot)): (usize, (usize, usize))| {
         let aside = context.aside(nth, (region, slot));
         let is_exact = found.slack[region] == 0.0 || !ranking.has_vector(region, slot);
@@ -104,8 +110,9 @@ pub(super) fn rank<'a>(
         Ranked { is_exact, scored: ranking.scored(region, slot, matched) }
     };
     let all: Vec<Ranked> = places.into_iter().enumerate().map(ranked).collect();
+    standing.heap = orders.into_iter().map(ranked).collect();
     ranking.heap = all.into();
-    ranking
+    (ranking, standing)
 }
 
 /// What words and meaning weigh, among the searches that ran: one alone has the weight of both.
@@ -171,6 +178,8 @@ pub(super) struct Ranking<'a> {
     ground: &'a Ground,
     strength: Strength<'a>,
     heap: BinaryHeap<Ranked>,
+    /// Whether what matches in nothing is none of them.
+    matching: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -204,7 +213,7 @@ impl Ranking<'_> {
             }
             let exact = self.exact(snapshot, ranked.scored)?;
             // What might have matched and does not is no candidate.
-            if !exact.scored.matched.is_nothing() {
+            if !self.matching || !exact.scored.matched.is_nothing() {
                 self.heap.push(exact);
             }
         }

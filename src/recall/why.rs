@@ -14,6 +14,8 @@ use crate::text::query_terms;
 pub enum Why {
     /// It is in the answer, at this position from 1.
     Returned(usize, Box<Hit>),
+    /// It is in the answer whatever is asked, as a rule or preference that stands.
+    Standing(Box<Hit>),
     /// It is not, and this is why; with the score that it has, if it got one.
     LeftOut(Reason, Option<f64>),
     /// The caller can't see such a record, or there is none.
@@ -29,6 +31,9 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
     let answer = super::recall(sources, principal, query)?;
     if let Some(place) = answer.hits.iter().position(|hit| hit.record.record_id == *record) {
         return Ok(Why::Returned(place + 1, Box::new(answer.hits[place].clone())));
+    }
+    if let Some(hit) = answer.standing.iter().find(|hit| hit.record.record_id == *record) {
+        return Ok(Why::Standing(Box::new(hit.clone())));
     }
     let asked = plan::embed(sources, query);
     let (snapshot, ground) = plan::plan(sources, principal, query, asked)?;
@@ -51,14 +56,14 @@ pub fn why(sources: Sources<'_>, principal: &Principal, query: &Query, record: &
         }
     }
     let found = gather::gather(&ground, query, &query_terms(&query.text), &sources.policy.recall);
-    let mut ranking = score::rank(sources, &ground, &found, query);
+    let (mut ranking, _) = score::rank(sources, &ground, &found, query);
     let mut scored = None;
     while let Some(next) = ranking.next(&snapshot)? {
         if next.doc == doc {
             scored = Some(next.score);
         }
     }
-    let ranking = score::rank(sources, &ground, &found, query);
+    let (ranking, _) = score::rank(sources, &ground, &found, query);
     let explained = Query { explain: true, ..query.clone() };
     let left_out = choose::choose(sources, &snapshot, principal, &ground, ranking, &explained)?.left_out;
     let named = left_out.into_iter().chain(answer.left_out).find(|(id, _)| id == record);

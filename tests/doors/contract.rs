@@ -79,7 +79,11 @@ fn recall_answers_hits_whose_parts_add_up() {
     door.done(&["remember", "prefers Python in examples", "--subject", "language", "--meta", "team=db"]);
     let (code, found) = door.json(&["recall", "python examples"]);
     assert_eq!((code, text(&found, "outcome"), &found["reason"]), (0, "found", &json!(null)));
-    assert_eq!(keys(&found), ["outcome", "reason", "hits", "left_out", "projection", "trace_id", "plan"]);
+    assert_eq!(
+        keys(&found),
+        ["outcome", "reason", "hits", "standing", "left_out", "projection", "trace_id", "plan"]
+    );
+    assert_eq!(found["standing"], json!([]));
     let hit = &found["hits"][0];
     for name in [
         "memory_id",

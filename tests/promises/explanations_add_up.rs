@@ -117,6 +117,10 @@ fn why_says_for_every_record_what_recall_did_with_it() {
                     assert_eq!(places.get(record), Some(&(place - 1)));
                     assert_eq!(*hit, answer.hits[place - 1]);
                 }
+                Why::Standing(hit) => {
+                    assert!(!places.contains_key(record) && !reasons.contains_key(record));
+                    assert!(answer.standing.contains(&hit));
+                }
                 Why::LeftOut(reason, score) => {
                     assert!(!places.contains_key(record));
                     let never_scored =

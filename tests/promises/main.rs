@@ -40,6 +40,7 @@ mod read_your_writes;
 mod resolve_again;
 mod same_input_same_output;
 mod soak;
+mod standing_orders;
 #[cfg(target_os = "linux")]
 mod system_calls;
 

@@ -234,8 +234,9 @@ pub fn comparable(answer: &Recalled) -> String {
     let reasons: Vec<_> = answer.left_out.iter().map(|(_, reason)| reason.code()).collect();
     let plan = &answer.plan;
     format!(
-        "{}{:?} {reasons:?} {:?} {} {:?} {:?} {:?}",
+        "{}{}{:?} {reasons:?} {:?} {} {:?} {:?} {:?}",
         answer.hits.iter().map(hit).collect::<String>(),
+        answer.standing.iter().map(hit).collect::<String>(),
         answer.reason,
         plan.namespaces,
         plan.allowed,

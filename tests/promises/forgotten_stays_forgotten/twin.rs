@@ -128,6 +128,7 @@ fn told(record: Option<Record>) -> String {
 fn fate(why: Why) -> String {
     match why {
         Why::Returned(place, hit) => format!("{place} {:016x}", hit.score.to_bits()),
+        Why::Standing(hit) => format!("stands {:016x}", hit.score.to_bits()),
         Why::LeftOut(reason, score) => format!("{} {:?}", reason.code(), score.map(f64::to_bits)),
         Why::NotFound => "not found".to_owned(),
     }

@@ -121,6 +121,14 @@ fn print(session: &Session, query: &Query, answer: &Recalled, out: &mut Out) -> 
         out.line(format!("   score {:.3} = {}", hit.score, show::parts(hit, show::PARTS_SHOWN)))?;
         out.line(format!("   {}", show::ids(record)))?;
     }
+    if !answer.standing.is_empty() {
+        out.line("Stands, whatever is asked:")?;
+    }
+    for record in answer.standing.iter().map(|hit| &hit.record) {
+        out.line(format!("-  {}", show::content(record)))?;
+        out.line(format!("   {}", show::facts(record)))?;
+        out.line(format!("   {}", show::ids(record)))?;
+    }
     if query.explain {
         explain(answer, out)?;
     }

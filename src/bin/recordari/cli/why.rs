@@ -61,6 +61,10 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
                 out.line(format!("It is in the answer, at position {place}."))?;
                 out.line(format!("  score {:.3} = {}", hit.score, show::parts(hit, usize::MAX)))?;
             }
+            Why::Standing(hit) => {
+                out.line("It stands in the answer whatever is asked: it says what to do, or what somebody prefers.")?;
+                out.line(format!("  score {:.3} = {}", hit.score, show::parts(hit, usize::MAX)))?;
+            }
             Why::LeftOut(reason, score) => {
                 let score = score.map(|score| format!(" Its score is {score:.2}.")).unwrap_or_default();
                 out.line(format!("It is not in the answer. {}{score}", show::reason(*reason)))?;

@@ -118,6 +118,7 @@ pub fn recalled(answer: &Recalled) -> Value {
         "outcome": if answer.hits.is_empty() { "empty" } else { "found" },
         "reason": answer.reason.map(Reason::code),
         "hits": answer.hits.iter().map(hit).collect::<Vec<_>>(),
+        "standing": answer.standing.iter().map(hit).collect::<Vec<_>>(),
         "left_out": answer.left_out.iter().map(left_out).collect::<Vec<_>>(),
         "projection": answer.projection,
         "trace_id": answer.trace_id,
@@ -174,6 +175,7 @@ fn group(group: &Group) -> Value {
 pub fn why(record: &RecordId, why: &Why) -> Value {
     let (outcome, reason, position, score, hit_json) = match why {
         Why::Returned(place, one) => ("returned", None, Some(*place), Some(one.score), Some(hit(one))),
+        Why::Standing(one) => ("standing", None, None, Some(one.score), Some(hit(one))),
         Why::LeftOut(reason, score) => ("left_out", Some(*reason), None, *score, None),
         Why::NotFound => ("not_found", Some(Reason::NotFound), None, None, None),
     };
