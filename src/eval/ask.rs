@@ -18,14 +18,14 @@ use crate::record::{Record, RecordId, State};
 
 /// How many memories an answer may hold, and how many characters: enough for the deepest figure.
 const LIMIT: usize = 20;
-const CHARACTERS: usize = 1_000_000;
+pub(super) const CHARACTERS: usize = 1_000_000;
 
 /// A question and the records that answer it; empty: nothing does.
 pub(super) struct Judged<'s> {
-    question: &'s Question,
-    right: Vec<RecordId>,
+    pub question: &'s Question,
+    pub right: Vec<RecordId>,
     /// Right answers that the gates did not let in: they can't be found.
-    lost: usize,
+    pub lost: usize,
 }
 
 /// The questions to ask, spread evenly over the set when there are to be fewer.

@@ -13,11 +13,12 @@ mod report;
 mod set;
 mod table;
 mod take;
+mod tune;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::{ManualClock, Timestamp};
+use crate::clock::ManualClock;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::gate::Policy;
@@ -28,6 +29,7 @@ pub use compare::Difference;
 pub use interval::Interval;
 pub use metrics::Metrics;
 pub use report::{ModeReport, Report};
+pub use tune::{Sheet, Tuned, tune};
 
 /// What may be kept during an evaluation: everything but secrets. The gates are there to keep chatter
 /// out, and the sets consist of it.
@@ -89,19 +91,8 @@ pub enum Step {
 /// `Io` and `Invalid` when the set can't be read; otherwise what the memory says.
 pub fn run(folder: &Path, options: &Options, progress: &mut dyn FnMut(Step, usize, usize)) -> Result<Report> {
     let set = set::Set::read(folder)?;
-    let end = set.latest().into_values().max().unwrap_or(Timestamp::from_micros(0)?);
-    let clock = Arc::new(ManualClock::at(end));
-    let gates = Policy::parse(EVALUATION_POLICY)?.gates;
-    let opened = |policy: &Policy| -> Result<Memory> {
-        let (memory, _) = Memory::open(memory::Options {
-            embedder: options.embedder.clone(),
-            policy: Ok(Policy { gates: gates.clone(), ..policy.clone() }),
-            clock: clock.clone(),
-            background: false,
-            ..memory::Options::new(&options.store)
-        })?;
-        Ok(memory)
-    };
+    let clock = Arc::new(ManualClock::at(set.end()?));
+    let opened = |policy: &Policy| opened(options, policy, &clock);
     let memory = opened(&options.policy)?;
     let taken = take::take(&memory, &set, progress)?;
     let questions = ask::questions(&set, &taken, options);
@@ -124,6 +115,18 @@ pub fn run(folder: &Path, options: &Options, progress: &mut dyn FnMut(Step, usiz
         queries: questions.len(),
         modes,
     })
+}
+
+fn opened(options: &Options, policy: &Policy, clock: &Arc<ManualClock>) -> Result<Memory> {
+    let gates = Policy::parse(EVALUATION_POLICY)?.gates;
+    let (memory, _) = Memory::open(memory::Options {
+        embedder: options.embedder.clone(),
+        policy: Ok(Policy { gates, ..policy.clone() }),
+        clock: clock.clone(),
+        background: false,
+        ..memory::Options::new(&options.store)
+    })?;
+    Ok(memory)
 }
 
 /// The policy without each part of the score that it gives a weight, by the name of the part.

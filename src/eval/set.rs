@@ -56,6 +56,11 @@ impl Set {
         })
     }
 
+    /// The latest time that anything has.
+    pub(super) fn end(&self) -> Result<Timestamp> {
+        self.latest().into_values().max().map_or_else(|| Timestamp::from_micros(0), Ok)
+    }
+
     /// The latest time that anything in each namespace has.
     pub(super) fn latest(&self) -> BTreeMap<&Namespace, Timestamp> {
         let mut latest = BTreeMap::new();

@@ -60,7 +60,7 @@ pub struct RecallPolicy {
 }
 
 /// The most that each part of a score can contribute.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "policy.toml explains each, and a test keeps the two alike")]
 pub struct Weights {
@@ -81,6 +81,24 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// The names of the parts of a score, in their order.
+    pub fn names() -> [&'static str; 14] {
+        Weights::of([0.0; 14]).named_mut().map(|(name, _)| name)
+    }
+
+    /// The weights in the order of the names.
+    pub fn values(&self) -> [f64; 14] {
+        let mut weights = *self;
+        weights.named_mut().map(|(_, weight)| *weight)
+    }
+
+    /// Of values in the order of the names.
+    pub fn of(values: [f64; 14]) -> Weights {
+        let mut weights = Weights::default();
+        weights.named_mut().into_iter().zip(values).for_each(|((_, weight), value)| *weight = value);
+        weights
+    }
+
     /// Each with the name of its part of the score.
     pub fn named_mut(&mut self) -> [(&'static str, &mut f64); 14] {
         [

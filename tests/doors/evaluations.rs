@@ -56,6 +56,42 @@ fn an_evaluation_is_a_table_json_markdown_and_pictures() {
 }
 
 #[test]
+fn weights_are_tuned_checked_and_written_as_a_policy() {
+    let door = Door::new();
+    let set = set(&door);
+    let tune = ["eval", "tune", set, "--check", set, "--figure", "mrr@10", "--write", "tuned.toml"];
+    let told = door.done(&tune);
+    assert!(
+        told.stdout.contains("tuned on the others") && told.stdout.contains("only checked"),
+        "{}",
+        told.stdout
+    );
+    let policy = std::fs::read_to_string(door.home.path().join("tuned.toml")).unwrap();
+    for part in
+        ["chosen by `recordari eval tune`", "small|set", "5 queries", "[recall.weights]", "keyword = 0."]
+    {
+        assert!(policy.contains(part), "{part} is missing in {policy}");
+    }
+    // It is a policy.
+    door.done(&["eval", set, "--mode", "keyword", "--policy", "tuned.toml"]);
+    let (code, tuned) = door.json(&["eval", "tune", set]);
+    assert_eq!((code, &tuned["figure"], &tuned["sets"][0]["queries"]), (0, &json!("recall@10"), &json!(5)));
+    let sum: f64 =
+        tuned["weights"].as_object().unwrap().values().map(|weight| weight.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{tuned}");
+    for wrong in [
+        &["eval", "tune", set, "--figure", "recall@7"][..],
+        &["eval", "tune"],
+        &["eval", "tune", "nowhere", "--write", "new.toml"],
+        &["eval", "tune", set, "--write", "nowhere/new.toml"],
+    ] {
+        let refused = door.run(wrong);
+        assert!(refused.code != 0 && !refused.stderr.is_empty(), "{wrong:?}");
+    }
+    assert!(!door.home.path().join("new.toml").exists());
+}
+
+#[test]
 fn a_run_is_compared_with_a_saved_report() {
     let door = Door::new();
     let set = set(&door);

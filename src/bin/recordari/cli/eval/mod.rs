@@ -3,11 +3,12 @@
 
 mod markdown;
 mod plots;
+mod tune;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recordari::eval::{self, Difference, Step};
 use recordari::{Embedder, Mode, Policy};
@@ -20,9 +21,13 @@ use crate::settings::Settings;
 
 #[derive(Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = "Each folder holds corpus.jsonl, queries.jsonl and qrels.tsv; docs/EVAL.md describes them. Exit code 1 when\nanything came back that a query may not be answered with: from a namespace that it does not see, forgotten,\nexpired, or a secret.\n\nExample:\n  recordari eval sets/memorybank-en sets/memorybank-zh"
 )]
 pub struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Folders of evaluation sets
     #[arg(required = true)]
     folders: Vec<PathBuf>,
@@ -52,11 +57,17 @@ pub struct Arguments {
     keep: Option<PathBuf>,
 }
 
+#[derive(Subcommand)]
+enum What {
+    /// Look for the weights by which most is found
+    Tune(tune::Arguments),
+}
+
 pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, Failure> {
-    let policy = match &common.policy {
-        Some(path) => Policy::parse(&std::fs::read_to_string(path).map_err(recordari::Error::io(path))?)?,
-        None => Policy::default(),
-    };
+    if let Some(What::Tune(arguments)) = arguments.what {
+        return tune::run(common, arguments, out);
+    }
+    let policy = policy(common)?;
     // What can't be written or read is told before the work, not after it.
     let saved = arguments.against.as_deref().map(saved).transpose()?;
     if let Some(folder) = &arguments.plots {
@@ -83,13 +94,7 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
         }
         let bar = bar(folder);
         let report = eval::run(folder, &options, &mut |step, done, all| {
-            bar.set_message(match step {
-                Step::Remember => "remember".to_owned(),
-                Step::Ask(mode, None) => mode.code().to_owned(),
-                Step::Ask(_, Some(part)) => format!("but {part}"),
-            });
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
+            show(&bar, step, done, all);
         })?;
         bar.finish_and_clear();
         if !out.is_json() {
@@ -116,6 +121,24 @@ pub fn run(common: &Common, arguments: Arguments, out: &mut Out) -> Result<u8, F
     }
     let wrong: usize = reports.iter().map(eval::Report::wrongly_seen).sum();
     Ok(u8::from(wrong > 0))
+}
+
+fn policy(common: &Common) -> Result<Policy, Failure> {
+    Ok(match &common.policy {
+        Some(path) => Policy::parse(&std::fs::read_to_string(path).map_err(recordari::Error::io(path))?)?,
+        None => Policy::default(),
+    })
+}
+
+/// Shows how far an evaluation is.
+fn show(bar: &ProgressBar, step: Step, done: usize, all: usize) {
+    bar.set_message(match step {
+        Step::Remember => "remember".to_owned(),
+        Step::Ask(mode, None) => mode.code().to_owned(),
+        Step::Ask(_, Some(part)) => format!("but {part}"),
+    });
+    bar.set_length(all as u64);
+    bar.set_position(done as u64);
 }
 
 /// A report of an earlier run.
