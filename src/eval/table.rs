@@ -5,6 +5,9 @@ use std::fmt;
 use super::metrics::FIGURES;
 use super::{Metrics, ModeReport, Report};
 
+/// What stands above the figures, in the order of [`Metrics::named`].
+const HEADS: [&str; FIGURES] = ["R@5", "R@10", "R@20", "all@10", "MRR", "nDCG", "stand"];
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refused: usize = self.refused.values().sum();
@@ -22,14 +25,9 @@ impl fmt::Display for Report {
         let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or(0).max(8);
         writeln!(
             f,
-            "  {:<width$} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>7} {:>6} {:>6}",
+            "  {:<width$} {} {:>8} {:>8} {:>7} {:>6} {:>6}",
             "mode",
-            "R@5",
-            "R@10",
-            "R@20",
-            "all@10",
-            "MRR",
-            "nDCG",
+            HEADS.map(|head| format!("{head:>6}")).join(" "),
             "p50 ms",
             "p95 ms",
             "wrong",

@@ -122,24 +122,58 @@ impl<'a> Context<'a> {
         around
     }
 
-    /// Looks at the rules and preferences that hold whatever is asked, of very many the newest. Returns each with its number.
-    pub(super) fn take_orders(&mut self, candidates: &[Place]) -> Vec<(usize, Place)> {
-        let known: HashMap<Place, usize> = candidates.iter().copied().zip(0..).collect();
+    /// Looks at the rules and preferences that hold whatever is asked, of very many the newest, and takes in so many of those
+    /// that match best. Returns each with its number.
+    pub(super) fn take_orders(&mut self, candidates: &[Place], most: usize) -> Vec<(usize, Place)> {
         let mut orders: Vec<Place> = Vec::new();
         for (number, region) in self.ground.regions.iter().enumerate() {
             let slots = region.partition.orders().iter().rev().map(|slot| *slot as usize);
-            orders.extend(
-                slots.filter(|slot| region.allowed[*slot]).take(ORDERS_MAX).map(|slot| (number, slot)),
-            );
+            let allowed = slots.filter(|slot| region.allowed[*slot]);
+            orders.extend(allowed.take(ORDERS_MAX).map(|slot| (number, slot)));
         }
-        let observed = |place: &Place| self.region(*place).partition.entries()[place.1].columns.observed_at;
-        orders.sort_by_key(|place| std::cmp::Reverse((observed(place), self.doc(*place))));
-        orders.truncate(ORDERS_MAX);
-        let first = self.bases.len();
-        let further: Vec<Place> = orders.iter().copied().filter(|place| !known.contains_key(place)).collect();
-        self.look_at(&further);
-        let candidates = orders.iter().filter_map(|place| Some((*known.get(place)?, *place)));
-        candidates.chain((first..).zip(further.iter().copied())).collect()
+        if orders.len() > ORDERS_MAX {
+            let observed =
+                |place: &Place| self.region(*place).partition.entries()[place.1].columns.observed_at;
+            orders.sort_by_key(|place| std::cmp::Reverse((observed(place), self.doc(*place))));
+            orders.truncate(ORDERS_MAX);
+        }
+        let mut bases: Vec<(Base, Place)> = self.bases_of_orders(&orders).into_iter().zip(orders).collect();
+        bases.sort_by(|(a, one), (b, other)| {
+            b.strength.total_cmp(&a.strength).then_with(|| self.doc(*one).cmp(&self.doc(*other)))
+        });
+        bases.truncate(most);
+        let numbered =
+            |(base, place): (Base, Place)| match candidates.iter().position(|other| *other == place) {
+                Some(nth) => (nth, place),
+                None => {
+                    self.bases.push(base);
+                    (self.bases.len() - 1, place)
+                }
+            };
+        bases.into_iter().map(numbered).collect()
+    }
+
+    /// What words and meaning say of orders; how relevant that is decides nothing there.
+    fn bases_of_orders(&self, orders: &[Place]) -> Vec<Base> {
+        let mut near: Vec<f32> =
+            orders.iter().map(|(region, slot)| self.found.cosine[*region][*slot]).collect();
+        for (number, region) in self.ground.regions.iter().enumerate() {
+            let is_rounded = self.found.slack[number] > 0.0;
+            let unknown = |nth: &usize| orders[*nth].0 == number && !(is_rounded && near[*nth] != NONE);
+            let unknown: Vec<usize> = (0..orders.len()).filter(unknown).collect();
+            let slots: Vec<u32> = unknown.iter().map(|nth| orders[*nth].1 as u32).collect();
+            if let (Some(block), Some(query)) = (region.partition.vectors(), &self.ground.asked.vector)
+                && !slots.is_empty()
+            {
+                let by_bytes = block.slots_roughly(query, &slots);
+                unknown.iter().zip(by_bytes).for_each(|(nth, by_bytes)| near[*nth] = by_bytes);
+            }
+        }
+        let base = |(near, (region, slot)): (f32, &Place)| {
+            let words = self.found.keyword[*region][*slot];
+            Base { strength: self.strength.base(self.ground, words, near), relevance: 0.0, near }
+        };
+        near.into_iter().zip(orders).map(base).collect()
     }
 
     fn take(&mut self, places: &[Place]) {

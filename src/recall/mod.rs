@@ -7,6 +7,7 @@
 mod answer;
 mod choose;
 mod context;
+mod dialogue;
 mod gather;
 mod hints;
 mod memo;

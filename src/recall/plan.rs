@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::dialogue::said_by_persons;
 use super::{Looked, Mode, Plan, Query, Sources};
 use crate::change::{Columns, DocId, NamespaceId};
-use crate::embed::Calibration;
+use crate::embed::{Calibration, Embedder};
 use crate::error::Result;
 use crate::index::Partition;
 use crate::namespace::{Namespace, Principal};
@@ -62,7 +63,7 @@ pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Asked {
         return Asked { degraded: Some(Reason::EmbedderUnavailable), ..none };
     };
     let model = embedder.model();
-    match embedder.embed_query(&query.text) {
+    match embedded(embedder, &query.text) {
         Ok(vector) => Asked {
             plain: vector.clone(),
             vector: Some(vector),
@@ -72,6 +73,19 @@ pub(super) fn embed(sources: Sources<'_>, query: &Query) -> Asked {
         },
         Err(_) => Asked { degraded: Some(Reason::EmbedderUnavailable), ..none },
     }
+}
+
+/// The vector of a query; of a conversation that between the whole and what persons say in it.
+fn embedded(embedder: &dyn Embedder, text: &str) -> Result<Vec<f32>> {
+    let whole = embedder.embed_query(text)?;
+    let Some(said) = said_by_persons(text) else { return Ok(whole) };
+    let said = embedder.embed_query(&said)?;
+    let mut both: Vec<f32> = whole.iter().zip(&said).map(|(one, other)| one + other).collect();
+    let length = crate::simd::dot_f32(&both, &both).sqrt();
+    if length > 0.0 {
+        both.iter_mut().for_each(|number| *number /= length);
+    }
+    Ok(both)
 }
 
 /// Works out what may be considered, in one snapshot.

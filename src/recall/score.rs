@@ -25,6 +25,8 @@ use crate::trust::Authority;
 
 /// More than what the arithmetic of one cosine, or of one strength, can be off by.
 const ROUNDING: f32 = 1e-5;
+/// So many rules and preferences are scored for each that may stand.
+const ORDERS_FACTOR: usize = 4;
 /// Slots that are looked at together.
 const RUN: usize = 64;
 /// The grid that contributions lie on.
@@ -95,7 +97,7 @@ pub(super) fn rank<'a>(
     let mut context = Context::of(ground, found, strength, hints, &mut places);
     let orders = match policy.standing {
         0 => Vec::new(),
-        _ => context.take_orders(&places),
+        standing => context.take_orders(&places, standing * ORDERS_FACTOR),
     };
     let mut ranking = Ranking { sources, ground, strength, heap: BinaryHeap::new(), matching: true };
     let mut standing = Ranking { heap: BinaryHeap::new(), matching: false, ..ranking };

@@ -1,7 +1,7 @@
 //! What stands around a record, who says it and when, is part of its score: named, switchable, and of nothing that the caller
 //! may not see.
 
-use recordari::{Candidate, Episode, Hit, Policy, Principal, Query, Sensitivity, Source};
+use recordari::{Candidate, Episode, Hit, Mode, Policy, Principal, Query, Sensitivity, Source};
 
 use crate::world::{World, at, comparable, someone};
 
@@ -152,4 +152,26 @@ fn what_the_caller_may_not_see_passes_nothing_on() {
         assert_eq!(comparable(&answer), without, "sensitive: {sensitive}");
     }
     assert_eq!(at("2026-03-02T10:00:00Z"), never.memory().now());
+}
+
+#[test]
+fn in_a_conversation_that_is_the_query_a_person_counts_more_than_an_assistant() {
+    let world = World::with_policy(Policy::parse("[recall]\nfloor = 0\n").unwrap());
+    let mei = someone("acme", "mei", None);
+    for text in ["walnut bread with honey", "copper kettle on the stove"] {
+        world.say(&mei, None, text, "diary");
+    }
+    let first = |query: &str| {
+        let query = Query { mode: Mode::Vector, ..Query::new(query) };
+        world.recall(&mei, &query).hits[0].record.content.clone()
+    };
+    for (mine, other) in [
+        ("walnut bread with honey", "copper kettle on the stove"),
+        ("copper kettle on the stove", "walnut bread with honey"),
+    ] {
+        for (person, assistant) in [("Bart", "Assistant"), ("user", "AI"), ("用户", "助手")] {
+            assert_eq!(first(&format!("{assistant}: {other}\n{person}: {mine}")), mine);
+            assert_eq!(first(&format!("{person}: {mine}\n{assistant}: {other}")), mine);
+        }
+    }
 }
