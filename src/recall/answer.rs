@@ -132,8 +132,8 @@ pub struct Plan {
 pub struct Recalled {
     /// The memories, the best first; records about one subject stand together.
     pub hits: Vec<Hit>,
-    /// Rules and preferences of people that hold whatever is asked, and are not among the hits: as many as the policy says, the
-    /// best first. What a model inferred, a tool reported or an assistant said is never among them.
+    /// Rules and preferences of people that hold whatever is asked, of the caller's own namespace and the wider ones, and are
+    /// not among the hits: as many as the policy says, the best first. What a model inferred, a tool reported or an assistant said is never among them.
     pub standing: Vec<Hit>,
     /// Why there is no hit, if so.
     pub reason: Option<Reason>,

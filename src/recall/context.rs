@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
     /// that match best. Returns each with its number.
     pub(super) fn take_orders(&mut self, candidates: &[Place], most: usize) -> Vec<(usize, Place)> {
         let mut orders: Vec<Place> = Vec::new();
-        for (number, region) in self.ground.regions.iter().enumerate() {
+        for (number, region) in self.ground.regions.iter().enumerate().filter(|(_, region)| region.holds) {
             let slots = region.partition.orders().iter().rev().map(|slot| *slot as usize);
             let allowed = slots.filter(|slot| region.allowed[*slot]);
             orders.extend(allowed.take(ORDERS_MAX).map(|slot| (number, slot)));

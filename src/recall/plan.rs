@@ -38,6 +38,8 @@ pub(super) struct Region {
     pub partition: Partition,
     pub allowed: Arc<Vec<bool>>,
     pub allowed_count: usize,
+    /// Whether it is the caller's own namespace or a wider one: what is ordered there holds for the caller.
+    pub holds: bool,
 }
 
 /// Everything that may be considered, at one moment.
@@ -106,6 +108,7 @@ pub(super) fn plan<'s>(
     let below = scope.root().map(|root| (root, Area::Below(root)));
     let named = places.iter().map(|place| (&place.namespace, Area::Own(place)));
     for (namespace, area) in below.into_iter().chain(named) {
+        let holds = matches!(area, Area::Own(_));
         let partition = sources.relay.partitions().at(&snapshot, &view, area, model.as_ref(), query.exact)?;
         let meets = meeting(&snapshot, partition.members(), &query.filter)?;
         let at = query.valid_at.unwrap_or(sources.now);
@@ -137,7 +140,7 @@ pub(super) fn plan<'s>(
                 }
             }
         }
-        regions.push(Region { namespace: namespace.clone(), partition, allowed, allowed_count });
+        regions.push(Region { namespace: namespace.clone(), partition, allowed, allowed_count, holds });
     }
     let mut degraded: Vec<Reason> = asked.degraded.into_iter().collect();
     if asked.vector.is_some() && regions.iter().any(Region::lacks_vectors) {

@@ -2,7 +2,7 @@
 //! what is like the question; what nobody said, or the caller may not see, never does.
 
 use recordari::{
-    Authority, Candidate, Forget, Forgotten, Form, Kind, Policy, Principal, Query, Recalled, Selector,
+    Authority, Candidate, Forget, Forgotten, Form, Kind, Policy, Principal, Query, Reach, Recalled, Selector,
     Sensitivity, Source, Why,
 };
 
@@ -90,6 +90,9 @@ fn what_the_caller_may_not_see_or_is_not_in_force_does_not_stand() {
     let world = noted("");
     world.say(&someone("acme", "lin", None), None, "Always answer in French", "chat");
     world.say(&someone("acme", "mei", Some("site")), None, "Always run the linter", "chat");
+    // Nor for who looks at everything below.
+    let below = mei().with_reach(Reach::Below);
+    assert_eq!(worded(&world.ask(&below, ASKED)), [""; 0]);
     let secret = Candidate {
         sensitivity: Sensitivity::Sensitive,
         ..world.said(None, "Never mention the ward", "chat")
